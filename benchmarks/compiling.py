@@ -44,10 +44,11 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
 
     from weft.nn import devices
     from weft.nn.regions import compile_regions, plainly
-    from weft.train import compiling, seeds
+    from weft.train.position import settle
+    from weft.train.ready import check_compiler
 
     device = torch.device("cpu")
-    compiling.check_compiler(device)
+    check_compiler(device)
     torch._dynamo.reset()
     model = _model(width, layers, asked.dropout)
     regions = compile_regions(model)
@@ -55,7 +56,7 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
     batches = _batches(random.Random(1))
 
     def update(number: int) -> None:
-        seeds.settle(number, device)
+        settle(number, device)
         with devices.autocast(bfloat16, device):
             loss = model.loss(batches[number]).mean
         loss.backward()

@@ -29,7 +29,7 @@ from weft.config import read_recipe
 from weft.native.library import keep_freed
 from weft.nn import devices
 from weft.run.training import check_recipe
-from weft.train import seeds
+from weft.train.position import settle
 from weft.train.sharding import local
 
 WARM = 3
@@ -58,7 +58,7 @@ class Update:
         half = devices.uses_bfloat16(self.settings.precision, device)
         with phase("batch"):
             batch = self.training.collate(self.plan[self.number % len(self.plan)])
-        seeds.settle(self.number, device)
+        settle(self.number, device)
         with phase("forward"), devices.autocast(half, device):
             loss = self.model.loss(batch)
         with phase("backward"):

@@ -92,9 +92,8 @@ def test_processes_of_a_training_end_with_their_launcher(launcher: str, tmp_path
     ours = [PYTHON, "-m", "weft", *words, "--processes", "2"]
     killed(ours if launcher == "--processes" else [*TORCHRUN, *words], trains(run), tmp_path)
     saved = max(int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*"))
-    again = weft(
-        "train", recipe, "--run", run, *ENDLESS[1:], f"training.max_updates={saved + 3}", code=0
-    )  # no process keeps it locked
+    # no process keeps it locked
+    again = weft("train", recipe, "--run", run, *ENDLESS[1:], f"training.max_updates={saved + 3}", code=0)
     assert f"resumes after update {saved}" in again.err, again.err
 
 

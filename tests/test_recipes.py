@@ -19,7 +19,7 @@ from torch import nn
 
 from tests.commands.shell import refused, weft
 from weft.config import read_recipe
-from weft.config.shipped import data_source, find_recipe, recommended, shipped, variants
+from weft.config.recipe import data_source, find_recipe, recommended, shipped, variants
 from weft.nn.heads.head import Loss
 from weft.run.training import CheckedRecipe, check_recipe
 from weft.tune.plan import plan

@@ -18,7 +18,7 @@ import weft.tasks
 from weft import rooms
 from weft.config import Table, read_recipe
 from weft.config.plugins import named_part
-from weft.config.shipped import find_recipe
+from weft.config.recipe import find_recipe
 from weft.data.frames import GivenData, as_file, given_as_file, in_python, is_frame, located, named, zone_of
 from weft.data.report import Report
 from weft.errors import CheckpointError, ConfigError, DataError, caution, given_path

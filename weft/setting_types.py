@@ -15,12 +15,7 @@ from weft.errors import ConfigError
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """The range of a number.
-
-    Args:
-        gt: the value must be above this one.
-        lt: the value must be below this one.
-    """
+    """The range of a number; it must be above `gt` and below `lt`."""
 
     ge: float | None = None
     gt: float | None = None

@@ -9,7 +9,7 @@ from tests import toys
 from tests.commands.shell import content, refused, stops, untouched, weft
 from weft.commands import bulk
 from weft.config import read_recipe
-from weft.run.teacher import teacher_of
+from weft.run.train import teacher_of
 from weft.run.training import begin_run
 from weft.store.digests import file_digest
 from weft.store.run_directory import lock
@@ -71,13 +71,13 @@ def test_other_sources_and_the_original_pairs_can_be_mixed_in(blind: Path, toy: 
 
 
 STAGES = {
-    "before the corpus is named": ("weft.run.teacher.Teacher.save", 0),
+    "before the corpus is named": ("weft.run.train.Teacher.save", 0),
     "before the first chunk": ("weft.commands.bulk.answer", 0),
     "between chunks": ("weft.commands.bulk.write", 2),
     "before the chunks are joined": ("weft.commands.bulk.join", 0),
     "before the run is begun": ("weft.run.training.begin_run", 0),
     "before the recipe of the run": ("weft.run.training.dump", 0),
-    "before the teacher is noted in the run": ("weft.run.teacher.Teacher.save", 1),
+    "before the teacher is noted in the run": ("weft.run.train.Teacher.save", 1),
     "before the training": ("weft.run.train.train", 0),
     "before the model card": ("weft.run.train.write_card", 0),
 }

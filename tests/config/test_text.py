@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.config import dump, parse
+from weft.config.text import edited
 from weft.errors import ConfigError
 
 
@@ -114,3 +115,36 @@ def test_aliases_that_multiply_are_refused() -> None:
     text = ones + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30))
     with pytest.raises(ConfigError, match=r"x\.yaml:4: .*a2"):
         parse(text, "x.yaml", tagged=True)
+
+
+TEXT = """\
+# a tagger
+task: tag
+model:
+  encoder: {use: recurrent, sizes: [7, 7], dropout: 0.4}   # two layers
+  pool: mean
+training:
+  lr: 1e-3  # per update
+"""
+
+
+def test_values_change_and_comments_stay() -> None:
+    changes = {"model.encoder.sizes": [5], "training.lr": 0.02, "training.seed": 3}
+    assert edited(TEXT, changes).replace("      #", "   #").splitlines() == [  # comments keep their column
+        "# a tagger",
+        "task: tag",
+        "model:",
+        "  encoder: {use: recurrent, sizes: [5], dropout: 0.4}   # two layers",
+        "  pool: mean",
+        "training:",
+        "  lr: 0.02  # per update",
+        "  seed: 3",
+    ]
+
+
+def test_a_name_becomes_a_table_where_a_setting_inside_changes() -> None:
+    changes = {"model.pool.dropout": 0.1, "decoding.beam": 2, "model.encoder": {"use": "bag", "none": None}}
+    lines = edited(TEXT, changes).splitlines()
+    assert "  pool: {use: mean, dropout: 0.1}" in lines
+    assert lines[-1] == "decoding: {beam: 2}"
+    assert any(line.startswith("  encoder: {use: bag, none: null} ") for line in lines)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands.shell import refused, weft
-from weft.config.shipped import data_source, shipped
+from weft.config.recipe import data_source, shipped
 from weft.data import sets
 from weft.data.sets import CONVERSIONS, SetFile, data_sets, fetch
 from weft.errors import DataError

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from weft.config import read_recipe
-from weft.config.shipped import shipped
+from weft.config.recipe import shipped
 from weft.metrics.intervals import mean_of
 
 ROOT = Path(__file__).resolve().parents[2]

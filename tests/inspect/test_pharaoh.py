@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft.errors import ShapeError
-from weft.figures.pharaoh import merge, pharaoh
+from weft.figures.records import merge, pharaoh
 
 
 def test_source_pieces_add_up_and_target_pieces_are_averaged():

@@ -185,9 +185,8 @@ def test_the_references_decide_and_not_the_outputs() -> None:
     assert "tok:13a" in Bleu().score(["我喜欢喝茶。"], ["I like tea."]).signature
     assert "tok:zh" in Bleu().score(["I like tea."], ["我喜欢喝茶。"]).signature
     half = ["I like a cup of red tea in the park.", "我喜欢在公园里喝一杯红茶。"]
-    assert (
-        "tok:zh" in Bleu().score(half, half).signature
-    )  # as many words of both, a quarter of letters is Han
+    # as many words of both, a quarter of letters is Han
+    assert "tok:zh" in Bleu().score(half, half).signature
     few = ["We met Mr Wang (王) at the station."] * 9
     assert "tok:13a" in Bleu().score(few, few).signature
 

@@ -255,9 +255,8 @@ def test_a_search_in_lower_precision_gives_the_model_s_probabilities(
         theirs = (logp_of(lower, mine.tokens[:, 0]) - logp_of(model, mine.tokens[:, 0])).abs() / mine.lengths[
             :, 0
         ]
-        assert float(error.mean()) < 0.05 + 1.5 * float(
-            theirs.mean()
-        )  # as far as the plain steps are, or less
+        # as far as the plain steps are, or less
+        assert float(error.mean()) < 0.05 + 1.5 * float(theirs.mean())
     assert counted == [True] * 2
 
 

@@ -139,9 +139,8 @@ def test_non_finite_keeps_the_state_before_it(tmp_path: Path) -> None:
             model.loss = loss
             return model
 
-    at = next(
-        number for number in range(7) if 13 in Task().plan(1).epoch(0)[number]
-    )  # the batch of epoch 0 that fails
+    # the batch of epoch 0 that fails
+    at = next(number for number in range(7) if 13 in Task().plan(1).epoch(0)[number])
     task = Exploding()
     with pytest.raises(ValueError, match=f"the loss is nan.* in batch {at} of epoch 0"):
         train(task, tmp_path, settings(accumulate=1, max_epochs=1), quiet(tmp_path))

@@ -21,7 +21,6 @@ from tests.train.traces import measured
 from weft.errors import ConfigError
 from weft.nn.regions import Region, compile_regions, plainly
 from weft.probe import probe
-from weft.train import compiling
 from weft.train.loop import train
 from weft.train.settings import TrainingSettings
 
@@ -148,8 +147,8 @@ def test_a_compiler_that_fails_is_told_in_a_sentence(tmp_path: Path, monkeypatch
 
 
 def test_the_time_that_torch_compiled_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiling, "check_compiler", lambda device: None)
-    monkeypatch.setattr(compiling, "seconds_spent", lambda: 34.25)
+    monkeypatch.setattr("weft.train.ready.check_compiler", lambda device: None)
+    monkeypatch.setattr("weft.train.training_state.seconds_spent", lambda: 34.25)
     note = Notes()
     train(Task(), tmp_path, settings(compile=True), quiet(tmp_path, note))
     said = [text for text in note.texts if "torch compiled" in text]

@@ -28,9 +28,8 @@ def calls_of_a_save(run: Path) -> int:
 
 def test_a_full_disk_at_any_call_keeps_the_old_one(tmp_path: Path) -> None:
     calls = calls_of_a_save(tmp_path / "count")
-    assert (
-        calls >= 4 * 3 + 4
-    )  # four files opened, written, flushed; directory made, flushed, renamed, flushed
+    # four files opened, written, flushed; directory made, flushed, renamed, flushed
+    assert calls >= 4 * 3 + 4
     for at in range(1, calls + 1):
         run = tmp_path / str(at)
         save(run, 1)

@@ -14,8 +14,8 @@ from tests.train.toy import Notes, Task, quiet, settings
 from tests.train.traces import measured
 from weft.store import files
 from weft.train.checkpoints import Checkpoints
-from weft.train.interrupts import Interrupted, Interrupts
 from weft.train.loop import train
+from weft.train.session import Interrupted, Interrupts
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -93,7 +93,7 @@ def test_outside_the_main_thread_it_watches_for_nothing() -> None:
 
 TWICE = """
 import os, signal, sys, time
-from weft.train.interrupts import Interrupts
+from weft.train.session import Interrupts
 
 with Interrupts() as interrupts:
     os.kill(os.getpid(), signal.SIGTERM)

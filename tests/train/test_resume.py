@@ -20,8 +20,8 @@ from tests.train.traces import (
     unbroken,
     vars_of,
 )
+from weft.errors import CheckpointError, ConfigError
 from weft.store import weights
-from weft.train import seeds
 from weft.train.loop import train
 from weft.train.optimisers import SGD
 from weft.train.schedules import CosineSchedule
@@ -113,7 +113,8 @@ def test_patience_is_remembered(tmp_path: Path, at: int) -> None:
 def test_without_seeds_from_the_position_it_would_not_be_bit_equal(
     tmp_path: Path, whole: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(seeds, "settle", lambda number, device: None)
+    for place in ("ready", "training_state", "update"):
+        monkeypatch.setattr(f"weft.train.{place}.settle", lambda number, device: None)
     first, second = Task(on_batch=terminate(8)), Task()
     train(first, tmp_path, BUSY, quiet(tmp_path))
     torch.manual_seed(99)
@@ -178,3 +179,45 @@ def test_an_end_by_time_saves_validates_and_finishes(tmp_path: Path) -> None:
     rates = [line["lr"] for line in measured(tmp_path, "update")]
     assert rates == sorted(rates, reverse=True)  # the schedule follows the clock
     assert rates[-1] < 0.5 * rates[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "task", "sentence"),
+    [
+        ({"seed": 2}, {}, "seed 1, .*got 2"),
+        ({"optimiser": SGD()}, {}, "optimiser Adam, .*got SGD"),
+        ({}, {"size": 5}, "expected 7 batches in epoch 1, .*got 6"),
+    ],
+)
+def test_what_does_not_fit_the_run_is_refused(
+    tmp_path: Path, changes: dict[str, Any], task: dict[str, Any], sentence: str
+) -> None:
+    train(Task(on_batch=terminate(9)), tmp_path, BUSY, quiet(tmp_path))
+    before = snapshot(tmp_path)
+    with pytest.raises(CheckpointError, match=sentence):
+        train(Task(**task), tmp_path, settings(**{**vars_of(BUSY), **changes}), quiet(tmp_path))
+    assert snapshot(tmp_path) == before
+
+
+def test_another_model_is_refused(tmp_path: Path) -> None:
+    train(Task(on_batch=terminate(3)), tmp_path, BUSY, quiet(tmp_path))
+
+    class Other(Task):
+        def model(self) -> torch.nn.Module:
+            made = super().model()
+            made.embed = torch.nn.Embedding(13, 5)
+            made.extra = torch.nn.Linear(1, 1)
+            return made
+
+    with pytest.raises(CheckpointError, match=r"a different model from the recipe \(extra.weight is missing"):
+        train(Other(), tmp_path, BUSY, quiet(tmp_path))
+
+
+def test_an_unknown_metric_is_refused_before_anything_happens(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="bleu"):
+        train(Task(), tmp_path / "run", settings(metric="bleu"), quiet(tmp_path))
+    assert not (tmp_path / "run").exists()
+
+
+def snapshot(run: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in run.rglob("*") if path.is_file()}

@@ -9,8 +9,7 @@ import torch
 
 from weft import machine
 from weft.config import dump, read_recipe
-from weft.run.scale import gpu_overrides
-from weft.run.training import CheckedRecipe, begin_run, check_recipe
+from weft.run.training import CheckedRecipe, begin_run, check_recipe, gpu_overrides
 from weft.tasks.init import NewRecipe
 from weft.train.training_state import too_small
 from weft.tune.recipes import for_this_machine

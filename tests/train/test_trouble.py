@@ -20,13 +20,12 @@ from tests.train.test_update import ROWS, Broken, fresh, step
 from tests.train.toy import Model, Notes, Task, Validation, quiet, settings
 from weft.errors import ConfigError
 from weft.nn.heads.head import Loss
-from weft.train import seeds
 from weft.train.checkpoints import Checkpoints, CheckpointWriter
 from weft.train.feeding import ConstantFeeding
 from weft.train.loop import train
 from weft.train.objectives.likelihood import OwnLoss
 from weft.train.optimisers import SGD, AdamW
-from weft.train.position import BatchGroup, Position
+from weft.train.position import BatchGroup, Position, deterministic
 from weft.train.update import Divergence, NonFinite, Updates, explain
 
 
@@ -160,11 +159,11 @@ def test_rolling_back_needs_a_checkpoint(tmp_path: Path) -> None:
 
 def test_deterministic_holds_inside_and_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
-    with seeds.deterministic(True):
+    with deterministic(True):
         assert torch.are_deterministic_algorithms_enabled()
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     assert not torch.are_deterministic_algorithms_enabled()
-    with seeds.deterministic(False):
+    with deterministic(False):
         assert not torch.are_deterministic_algorithms_enabled()
 
 

@@ -12,9 +12,8 @@ from tests.train.test_processes import trained
 from tests.train.toy import Model
 
 UPDATES, BYTES = 3, 4
-TOLD = 8 * (
-    5 + 3
-)  # sums of an update: losses, counts, tokens, examples, squares; signals, seconds, CPU seconds
+# sums of an update: losses, counts, tokens, examples, squares; signals, seconds, CPU seconds
+TOLD = 8 * (5 + 3)
 WAITS = 4 * 4  # in a whole training: a number each time that one process waits for the others
 
 

@@ -12,8 +12,7 @@ from torch import nn
 from tests.train.toy import Model, Task
 from weft.errors import CheckpointError
 from weft.store import weights
-from weft.train import optimiser_state
-from weft.train.optimisers import SGD, AdamW
+from weft.train.optimisers import SGD, AdamW, collect_state, restore_state
 
 pytestmark = pytest.mark.usefixtures("no_threads_left")
 
@@ -66,14 +65,55 @@ def test_an_optimiser_goes_on_by_names_as_if_never_stored(part: Any) -> None:
     model = Model(0.0)
     optimiser = part.build(model)
     take(model, optimiser, 2)
-    tensors, numbers = optimiser_state.collect(model, optimiser)
+    tensors, numbers = collect_state(model, optimiser)
     assert all(name.split("/")[1] in dict(model.named_parameters()) for name in tensors)
     other = Model(0.0)
     weights.restore(other, weights.unpack(weights.pack(model.state_dict())), "here")
     again = part.build(other)
     stored = weights.unpack(weights.pack(tensors))
-    optimiser_state.restore(other, again, stored, json.loads(json.dumps(numbers)), "here")
+    restore_state(other, again, stored, json.loads(json.dumps(numbers)), "here")
     take(model, optimiser, 2)
     take(other, again, 2)
     for one, two in zip(model.parameters(), other.parameters(), strict=True):
         assert torch.equal(one, two)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.int32, torch.int64, torch.bool, torch.complex64, torch.float64, torch.float16]
+)
+def test_weights_of_another_type_are_refused(dtype: torch.dtype) -> None:
+    model = nn.Linear(3, 2)
+    wrong = model.state_dict() | {"bias": torch.ones(2).to(dtype)}
+    with pytest.raises(CheckpointError, match=rf"bias is {str(dtype)[6:]}, not float32"):
+        weights.restore(model, weights.unpack(weights.pack(wrong)), "file")
+
+
+@pytest.mark.parametrize(
+    "about", ['{"ties": {"weight": "bias"}}', '{"ties": {"x": "y"}}', '{"ties": [1]}', "[]"]
+)
+def test_forged_ties_are_refused(about: str) -> None:
+    data = safetensors.torch.save({"weight": torch.ones(2), "bias": torch.ones(2)}, {"weft": about})
+    with pytest.raises(ValueError, match=r"ties|expected"):
+        weights.unpack(data)
+
+
+FORGED = {
+    "integers": ("exp_avg/weight", torch.ones(2, 3, dtype=torch.int64), "exp_avg is int64"),
+    "complex": ("exp_avg_sq/weight", torch.ones(2, 3, dtype=torch.complex64), "exp_avg_sq is complex64"),
+    "shape": ("exp_avg/weight", torch.ones(3, 3), r"exp_avg is \[3, 3\], not \[2, 3\]"),
+    "many steps": ("step/weight", torch.ones(5), r"step is \[5\], not one number"),
+    "missing": ("exp_avg/weight", None, "exp_avg is missing"),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_optimiser_states_are_refused(name: str) -> None:
+    model = nn.Linear(3, 2)
+    optimiser = torch.optim.AdamW(model.parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimiser.step()
+    tensors, numbers = collect_state(model, optimiser)
+    key, value, sentence = FORGED[name]
+    tensors = {k: v for k, v in tensors.items() if k != key} | ({} if value is None else {key: value})
+    with pytest.raises(CheckpointError, match=rf"optimiser for weight .*{sentence}"):
+        restore_state(model, optimiser, tensors, numbers, "step")

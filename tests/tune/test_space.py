@@ -9,7 +9,7 @@ import pytest
 from tests.commands import labelled
 from tests.slow import leading
 from weft.config import read_recipe
-from weft.config.shipped import shipped
+from weft.config.recipe import shipped
 from weft.errors import ConfigError
 from weft.run.training import check_recipe
 from weft.tasks.space import Range, usual

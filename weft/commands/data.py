@@ -236,7 +236,7 @@ def get(name: str | None, folder: Path | None) -> None:
       weft train recipes/classify/trec-letters.yaml data.folder=data/trec
     """  # noqa: D301  click reads the \b
     from weft.commands.program import typed
-    from weft.config.shipped import data_source, shipped
+    from weft.config.recipe import data_source, shipped
     from weft.data.sets import data_sets, fetch, find_set
     from weft.wording import columns, folded
 

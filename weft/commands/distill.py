@@ -24,7 +24,7 @@ from weft.store.run_directory import check_idle, lock
 
 if TYPE_CHECKING:
     from weft.commands.rewritten import RewriteJob
-    from weft.run.teacher import Teacher
+    from weft.run.train import Teacher
     from weft.run.training import CheckedRecipe
 
 HEADINGS = {

@@ -34,7 +34,7 @@ class RecipeFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """As for every path; a name that nothing has is reported where the recipe is read."""
-        from weft.config.shipped import find_recipe
+        from weft.config.recipe import find_recipe
 
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if LAUNCHED not in os.environ:  # the launcher has said so

@@ -28,7 +28,7 @@ def command(words: tuple[str, ...], everything: bool) -> None:
       weft recipes help-demo > mine.yaml
       weft train mine.yaml
     """  # noqa: D301  click reads the \b
-    from weft.config.shipped import find_recipe, recommended, shipped
+    from weft.config.recipe import find_recipe, recommended, shipped
 
     tasks = {one.parent.name for one in shipped()}
     recipes = [one for one in shipped() if all(_matches(one, word, tasks) for word in words)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from weft.commands.asked import search_of
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
-from weft.run.teacher import FILE, Teacher, teacher_of
+from weft.run.train import TEACHER_FILE, Teacher, teacher_of
 from weft.store import files
 from weft.store.digests import file_digest, named_files
 from weft.tasks.abilities import OnPairs, PairDirection, Rewrites
@@ -132,7 +132,7 @@ def about(opened: "LoadedRun", options: Mapping[str, Any], texts: Sequence[Path]
 
 def begin(corpus: Path, teacher: Teacher) -> None:
     """Create the folder of a corpus, or check that it is the one of this teacher."""
-    if files.claim(corpus, FILE, "corpus of distill", "choose another --corpus"):
+    if files.claim(corpus, TEACHER_FILE, "corpus of distill", "choose another --corpus"):
         known = teacher_of(corpus)
         assert known is not None
         names = [name for name in Teacher.__struct_fields__ if name != "files"]

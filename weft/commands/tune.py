@@ -116,7 +116,7 @@ def command(recipe: Path, overrides: tuple[str, ...], folder: Path | None, **giv
 
 def _searched(study: "Study", given: Mapping[str, Any]) -> int:
     """Do all phases, and report; the exit code."""
-    from weft.train.data_files import check_unchanged
+    from weft.train.resume import check_unchanged
     from weft.tune.decoding import search_decoding
     from weft.tune.report import write_report
 

@@ -12,8 +12,7 @@ import click
 
 from weft.commands.outputs import folder_for
 from weft.config import read_recipe
-from weft.config.recipe import at
-from weft.config.shipped import find_recipe
+from weft.config.recipe import at, find_recipe
 from weft.errors import ConfigError
 from weft.inspect.comparing.budget import Budget, budget, fitted
 from weft.inspect.comparing.tables import GridVariant, folder_name, variants

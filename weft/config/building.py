@@ -25,7 +25,7 @@ from weft.config.kinds import (
     takes_null,
     words,
 )
-from weft.config.table import Entry, PlacedError, Table, unknown
+from weft.config.text import Entry, PlacedError, Table, unknown
 from weft.errors import ConfigError
 
 T = TypeVar("T")

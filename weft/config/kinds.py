@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
-from weft.config.table import Entry, PlacedError, Table
+from weft.config.text import Entry, PlacedError, Table
 from weft.setting_types import Bounds, Whole
 from weft.wording import close_name
 

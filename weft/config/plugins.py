@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from weft.config.building import named
-from weft.config.table import Entry
+from weft.config.text import Entry
 from weft.errors import ConfigError
 from weft.rooms import guide, path_of
 

@@ -19,20 +19,13 @@ from weft.tree import State
 
 
 def entropy(weights: Tensor) -> Tensor:
-    """-Σ_j α_j ln α_j in nats: 0 if one position has all the weight, ln S if all weights are equal.
-
-    Returns:
-        [..].
-    """
+    """-Σ_j α_j ln α_j in nats: 0 if one position has all the weight, ln S if all weights are equal."""
     return weights.new_zeros(()) - weights.xlogy(weights).sum(-1)
 
 
 @torch.no_grad()
 def copied(model: Generator, batch: SequencePair) -> Tensor | None:
-    """(1 - p_gen) sum_{i: w_i = w} a_i / p(w) for each target w: 1 if it was copied.
-
-    Returns:
-        [B, T] from 0 to 1; None if the model cannot copy.
+    """(1 - p_gen) sum_{i: w_i = w} a_i / p(w) of each target w [B, T]: 1 if it was copied; None if it cannot.
 
     Source: See, Liu & Manning 2017, eq. 9; its second term is the copied share.
     """
@@ -49,17 +42,11 @@ STEERED = ("attention", "cross_attention")
 
 
 def steered(model: Generator, overrides: Mapping[int, Tensor]) -> Generator:
-    """A copy, with shared parameters, whose attention over the source has fixed weights at some steps.
+    """A copy, with shared parameters, whose attention over the source has fixed weights [S] at some steps.
 
-    All layers, heads and hypotheses of a beam get the same weights. Steps are counted from `start`, so use
-    the copy for one search at a time.
-
-    Args:
-        overrides: by step, 1 being the first output token: weights [S] over the source positions, which
-            should sum to 1.
-
-    Returns:
-        A model for `start` and `step`; whole sequences (`loss`, `features`) are not affected.
+    All layers, heads and hypotheses of a beam get the same weights, which should sum to 1. Step 1 is the
+    first output token, counted from `start`: use the copy for one search at a time. Whole sequences (`loss`,
+    `features`) are not affected.
     """
     changed = copy.copy(model)
     start, step = model.start, model.step

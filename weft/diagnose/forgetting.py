@@ -49,22 +49,16 @@ def gates(steps: StepTrace) -> dict[str, Tensor]:
 
 
 def saturation(gate: Tensor, mask: Tensor, *, low: float = 0.1, high: float = 0.9) -> Saturation:
-    """How often each unit of a gate is nearly shut, and nearly open.
-
-    Args:
-        gate: [B, T, H] values from 0 to 1; mask: [B, T] bool.
-    """
+    """How often each unit of a gate [B, T, H] is nearly shut, and nearly open."""
     real = gate[mask]  # [n, H]
     return Saturation((real < low).to(gate.dtype).mean(0), (real > high).to(gate.dtype).mean(0))
 
 
 def half_life(gate: Tensor, mask: Tensor) -> Tensor:
-    """Number of steps [H] after which the product of a forget gate falls to one half.
+    """Number of steps [H] after which the product of a forget gate [B, T, H] falls to one half.
 
-    ln 2 / -mean(ln f): the half-life of a constant gate with the same product; infinite if f is always 1.
-
-    Args:
-        gate: [B, T, H] forget gate (for a GRU, the update gate); mask: [B, T] bool.
+    ln 2 / -mean(ln f): the half-life of a constant gate with the same product; infinite if f is always 1. For
+    a GRU, the update gate.
     """
     return math.log(2) / gate[mask].log().mean(0).clamp(max=0.0).abs()
 

@@ -78,15 +78,7 @@ def shown_block(cell: Cell, state: State) -> Tensor:
 
 
 def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
-    """rows · ∂s_t/∂s_{t-1}, exactly.
-
-    Args:
-        x: [B, D] the step's input, held fixed.
-        rows: [B, K, N].
-
-    Returns:
-        [B, K, N].
-    """
+    """rows · ∂s_t/∂s_{t-1}, [B, K, N], exactly; the input x [B, D] is held fixed."""
     at_once = max(1, ROWS // max(1, rows.shape[1]))
     parts = [
         _pull_back(cell, x[at : at + at_once], tree_map(lambda leaf: leaf[at : at + at_once], state), part)  # noqa: B023
@@ -98,11 +90,8 @@ def pull_back(cell: Cell, x: Tensor, state: State, rows: Tensor) -> Tensor:
 def products(trace: StepTrace, rows: Tensor) -> Iterator[tuple[int, Tensor]]:
     """rows · ∂s_T/∂s_t for t = T-1, T-2, .. 0, where T is the trace's last step and s_t is after step t.
 
-    Args:
-        rows: [B, K, N] left factors; the identity gives full Jacobians.
-
-    Yields:
-        t from T - 1 down to 0 and [B, K, N]; a step that did not update a row counts as the identity.
+    Rows are [B, K, N] left factors; the identity gives full Jacobians. Yields t and the product [B, K, N]; a
+    step that did not update a row counts as the identity.
     """
     yield len(trace.states) - 1, rows
     for t in range(len(trace.states) - 1, 0, -1):
@@ -138,10 +127,7 @@ def _real(leaf: Tensor) -> Tensor:
 
 
 def recurrent_matrices(cell: Cell) -> Tensor | None:
-    """W_hh of each gate, [G, H, H], from the cell's `weight_h` [G H, H]; None if it has no such matrix.
-
-    The gates are in the cell's own order.
-    """
+    """W_hh of each gate, [G, H, H], in the cell's order; None without a matrix `weight_h` [G H, H]."""
     weight = getattr(cell, "weight_h", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or weight.shape[0] % weight.shape[1]:
         return None

@@ -20,10 +20,9 @@ from weft.tree import State
 class Paths(NamedTuple):
     """Spectral norms, [B, T] each, in the order of positions; NaN at padding.
 
-    direct: ‖Π_{s=t+1..T} ∂c_s/∂c_{s-1}‖ with h held fixed; for an LSTM ‖Π f_s‖, the largest product of any
-        unit. With peepholes the gates read c, so it is not the product of f.
-    hh, hc, ch, cc: ‖∂h_T/∂h_t‖, ‖∂h_T/∂c_t‖, ‖∂c_T/∂h_t‖, ‖∂c_T/∂c_t‖, the blocks of
-        Π_{s=t+1..T} ∂(h_s, c_s)/∂(h_{s-1}, c_{s-1}).
+    hh, hc, ch, cc are the blocks of Π_{s=t+1..T} ∂(h_s, c_s)/∂(h_{s-1}, c_{s-1}): hc is ‖∂h_T/∂c_t‖. `direct`
+    is ‖Π ∂c_s/∂c_{s-1}‖ with h held fixed; for an LSTM ‖Π f_s‖, the largest product of any unit. With
+    peepholes the gates read c, so it is not the product of f.
     """
 
     place: CellPlace

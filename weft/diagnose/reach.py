@@ -33,15 +33,12 @@ class Reach(NamedTuple):
 
 
 def reach(model: nn.Module, batch: Any) -> list[Reach]:
-    """The measured reach of each recurrent layer on a batch.
+    """The measured reach of each recurrent layer on a batch, for each sequence that each cell read, in order.
 
     ∂h_T/∂h_t = Π_{s=t+1..T} ∂h_s/∂h_{s-1}, by products of each step's exact Jacobian; for a gated cell it is
     the h-to-h block of the product over its whole state. T is each row's last unpadded step. A backward
     direction runs from the end, so there it is ∂h_0/∂h_t. The effects of other layers, attention and input
     feeding are held fixed.
-
-    Returns:
-        One for each sequence that each cell read, in order of their beginnings.
 
     Source: Pascanu, Mikolov & Bengio 2013, "On the difficulty of training recurrent neural networks", (5).
     """
@@ -174,13 +171,9 @@ def slopes(activation: str, h: Tensor) -> Tensor:
 
 
 def scalar_reach(weight: float, slopes: Tensor) -> Tensor:
-    """dh_T/dh_t of a network with one unit: Π_{s=t+1..T} γ_s w = (γ̄ w)^(T-t) with the geometric mean γ̄.
+    """dh_T/dh_t [T] of a network with one unit, for slopes γ_1 .. γ_T: Π_{s=t+1..T} γ_s w = (γ̄ w)^(T-t).
 
-    Args:
-        slopes: [T] γ_1 .. γ_T.
-
-    Returns:
-        [T] for t = 1 .. T; the last one is 1.
+    γ̄ is the geometric mean; the last one is 1.
     """
     return _backward_product((slopes * weight)[None], torch.ones_like(slopes, dtype=torch.bool)[None])[0]
 

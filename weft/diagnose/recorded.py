@@ -64,9 +64,8 @@ def places(model: nn.Module) -> list[CellPlace]:
     known: dict[int, tuple[int, bool]] = {}
     for name, module in model.named_modules():
         if isinstance(module, Stack):
-            below = (
-                int(number) if (number := name.rpartition(".")[2]).isdigit() else 0
-            )  # index in a list of stacks
+            # index in a list of stacks
+            below = int(number) if (number := name.rpartition(".")[2]).isdigit() else 0
             for cells, backward in ((module.forwards, module.from_end), (module.backwards, True)):
                 known |= {id(cell): (below + layer, backward) for layer, cell in enumerate(cells)}
     found = []

@@ -22,7 +22,7 @@ from weft.nn.positions import Learned, Nowhere, Sinusoidal
 from weft.run import LoadedRun
 from weft.search.hypotheses import to_lists
 from weft.search.offered import Decoding, SearchSettings, unable
-from weft.search.settings import search
+from weft.search.sampling import search
 from weft.search.step import Step, decoding_rules
 from weft.tasks.abilities import ContinuesText, Rewrites
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary

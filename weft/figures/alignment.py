@@ -3,7 +3,7 @@
     figure = heat_map(weights, source, target, title="Wo ist der Hund? / Where is the dog?")
     save(figure, "where.svg")
 
-Read next: pharaoh.py, words instead of pieces; fonts.py, characters of any script.
+Read next: records.py, words instead of pieces; fonts.py, characters of any script.
 """
 
 import textwrap

@@ -133,10 +133,7 @@ class PlaceMean(NamedTuple):
 
 
 def points(places: np.ndarray, values: np.ndarray) -> list[PlaceMean]:
-    """Means by place; grouped places have similar numbers of values.
-
-    Args:
-        places, values: [N], one of each per item.
+    """Means of values [N] by place [N]; grouped places have similar numbers of values.
 
     Example:
         >>> [(one.place, one.mean) for one in points(np.array([1, 1, 2]), np.array([0.0, 1.0, 3.0]))]
@@ -240,10 +237,7 @@ MARKS = {
 
 
 def history_figure(trials: Sequence[tuple[int, float, bool]], *, metric: str, higher: bool) -> Figure:
-    """The score of each trial, and the best score so far as a line.
-
-    Trials that ended early may be so much worse that the others would look alike; they are drawn at the edge.
-    """
+    """The score of each trial, and the best score so far as a line; scores far off are drawn at the edge."""
     if not trials:
         raise DataError("history_figure: expected at least 1 trial with a score, got 0")
     figure = blank(7.4, 3.6, dpi=120)

@@ -79,11 +79,7 @@ def pdf(figure: Figure) -> bytes:
 
 
 def _print(canvas: FigureCanvasBase, out: io.IOBase, form: str, metadata: dict[str, str | None]) -> None:
-    """Print a figure without dates, so equal figures give equal bytes.
-
-    The dots per inch, also of what SVG and PDF hold as images, are enough for a slide, and fewer for very
-    large figures.
-    """
+    """Print a figure without dates, so equal figures give equal bytes, with dots enough for a slide."""
     canvas.print_figure(
         out,  # type: ignore[arg-type]
         format=form,

@@ -170,13 +170,10 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(chosen: np.ndarray, horizon: int, *, apart: bool) -> Blocks:
-    """Blocks of `horizon` consecutive forecast origins.
-
-    Args:
-        chosen: [N, 2] windows: series number, first row of the future.
+    """Blocks of `horizon` consecutive forecast origins; a window is a series number and its first future row.
 
     Source: Carlstein 1986, "The use of subseries values for estimating the variance of a general statistic
-        from a stationary sequence" (blocks that do not overlap).
+    from a stationary sequence" (blocks that do not overlap).
     """
     times = (chosen[:, 1] - chosen[:, 1].min()) // max(1, horizon)
     keys = np.stack([chosen[:, 0] if apart else np.zeros_like(times), times], 1)

@@ -22,11 +22,7 @@ BINS = 10
 
 
 def calibration(probs: np.ndarray, right: np.ndarray) -> Calibration:
-    """ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width.
-
-    Args:
-        probs: [N] probability of each answer.
-        right: [N] bool, True if the answer is right.
+    """ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width; probs, right [N].
 
     Source: Guo et al. 2017, eq. 3.
     """
@@ -51,14 +47,10 @@ STEPS = 60  # bisections, which end below the precision of float64
 
 
 def fitted(logp: np.ndarray, targets: np.ndarray) -> float:
-    """The temperature T for which softmax(logp / T) gives the targets the highest probability.
+    """The temperature T for which softmax(logp [N, C] / T) gives the targets [N] the highest probability.
 
     The derivative of the loss by b = 1 / T is sum_n (E_b[logp_n] - logp_n[target]), which grows with b, so
     its zero is found by bisection.
-
-    Args:
-        logp: [N, C] log-probabilities or logits.
-        targets: [N] classes.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
     """
@@ -97,12 +89,7 @@ class ThresholdAnswers(NamedTuple):
 def kept(
     probs: np.ndarray, right: np.ndarray, confidences: Sequence[float] = CONFIDENCES
 ) -> list[ThresholdAnswers]:
-    """The share of answers that are at least so probable, and how many of them are right.
-
-    Args:
-        probs: [N] probability of each answer.
-        right: [N] bool.
-    """
+    """The share of answers [N] that are at least so probable, and how many of them are right."""
     rows = []
     for least in confidences:
         chosen = probs >= least
@@ -112,15 +99,11 @@ def kept(
 
 
 def best_threshold(probs: np.ndarray, true: np.ndarray) -> float:
-    """The threshold with the highest F1 of one class: answer it where its probability is at least that.
+    """The threshold with the highest F1 of one class: answer it where its probability [N] is at least that.
 
     F1 changes only where a threshold passes a probability. The value is the middle between the last
     probability that is answered and the next one; ties go to the higher value. On the examples that chose it,
-    the F1 is an upper bound: score it on others.
-
-    Args:
-        probs: [N] probability of the class.
-        true: [N] bool, whether it is the right class; at least one is.
+    the F1 is an upper bound: score it on others. At least one item is of the class.
     """
     order = np.argsort(-probs, kind="stable")
     hits = np.cumsum(true[order])
@@ -134,11 +117,6 @@ def best_threshold(probs: np.ndarray, true: np.ndarray) -> float:
 
 
 def f1_from(probs: np.ndarray, true: np.ndarray, least: float) -> float:
-    """F1 = 2 TP / (answered + true) of a class that is answered where its probability is at least `least`.
-
-    Args:
-        probs: [N] probability of the class.
-        true: [N] bool, whether it is the right class.
-    """
+    """F1 = 2 TP / (answered + true) of a class that is answered where its probability is at least `least`."""
     answered = probs >= least
     return float(2 * (answered & true).sum() / max(1, answered.sum() + true.sum()))

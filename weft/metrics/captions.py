@@ -93,10 +93,6 @@ def bleu_n(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -> li
     p_n clips each n-gram's count to its largest count in one reference. BP uses the reference whose length is
     nearest; ties go to the shorter one. An order without a match makes BLEU-N zero.
 
-    Args:
-        hypotheses: [N] captions.
-        references: [N] lists of one or more.
-
     Source: Papineni et al. 2002, section 2.
     """
     words = words_of(hypotheses, references)

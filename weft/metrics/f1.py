@@ -66,11 +66,9 @@ class F1(LabelMetric):
 
 
 def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
-    """Counts [C, C] int64 of reference class (row) against predicted class (column).
+    """Counts [C, C] int64 of reference class (row) against predicted class (column), in the order of labels.
 
-    Args:
-        hypotheses, references: [N] class names; an empty hypothesis, no answer, is not counted.
-        labels: [C] classes in the order of the rows and columns.
+    An empty hypothesis, no answer, is not counted.
     """
     if len(hypotheses) != len(references):
         raise DataError(

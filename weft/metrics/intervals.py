@@ -580,12 +580,9 @@ def _centred(values: np.ndarray) -> np.ndarray:
 def _accelerated(
     value: float, drawn: np.ndarray, influence: np.ndarray, count: int
 ) -> tuple[float, float] | None:
-    """The ends of the expanded BCa interval.
+    """The ends of the expanded BCa interval; None for too few items, or if all resamples score alike.
 
-    None for too few items, or if all resamples score alike, or some not at all.
-
-    Args:
-        influence: [N] the mean of the values without one item, minus the value without this one.
+    `influence` [N] is the mean of the values without one item, minus the value without this one.
     """
     less = float((drawn < value).mean() + (drawn == value).mean() / 2)
     if not (np.isfinite(drawn).all() and np.isfinite(influence).all()):

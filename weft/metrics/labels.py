@@ -20,10 +20,7 @@ Label = str | Sequence[str] | frozenset[str]
 
 
 class LabelMetric(Metric):
-    """A score of classes; its statistics are counts of each class.
-
-    Statistics are [N, 3C]: for each class the right answers, the answers, and the occurrences in references.
-    """
+    """A score of classes; statistics [N, 3C] are right answers, answers and occurrences of each class."""
 
     reads = ("labels",)
     classes: Sequence[str] = ()

@@ -285,15 +285,7 @@ def scored(
     *,
     baselines: Mapping[str, Sequence[str]] | None = None,
 ) -> ScoreWithBaselines:
-    """Score outputs and baselines against the same references.
-
-    Args:
-        metric: scores the lines.
-        hypotheses, references, sources: as for `Metric.score`.
-        baselines: the outputs of each baseline.
-
-    Raises:
-        DataError: as `Metric.score`.
+    """Score outputs and baselines, given by their outputs, against the same references.
 
     Example:
         >>> from weft.metrics.accuracy import Accuracy
@@ -389,12 +381,9 @@ def mean_of(
     items: str = "",
     size: int | None = None,
 ) -> ScoreWithBaselines:
-    """The score of items from their sums and counts, with its interval over the items.
+    """The score of items from their sums [N] and counts [N], 1 by default, with its interval over the items.
 
-    Args:
-        sums: [N], for example nats per line.
-        counts: [N], for example tokens per line; 1 each by default.
-        beside: the sums [N] of baselines that answer each item, by name.
+    `beside` are the sums [N] of baselines that answer each item, by name.
     """
     known = np.ones(len(sums)) if counts is None else counts
 

@@ -1,24 +1,26 @@
 """A run before its training: every mistake in the recipe is reported, then its directory is made.
 
-A resumed run keeps its recipe, apart from what may change. Read next: ../train/loop.py, which trains it.
+A resumed run keeps its recipe, apart from what may change. `with_start` says what `training.start: runs/bert`
+means for a recipe of another task: the encoder of that run becomes the model's (../tasks/reused.py).
+`gpu_overrides` is `training.scale: gpu`. Read next: ../train/loop.py, which trains it.
 """
 
-from collections.abc import Collection, Sequence
+import json
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.config import Table, built, changed, dump, read_recipe
-from weft.config.recipe import at, difference
-from weft.config.shipped import data_source, shipped
+from weft.config.recipe import at, data_source, difference, shipped
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.scored import unread
 from weft.nn import devices
-from weft.run.loading import make_task, model_description, open_run
-from weft.run.scale import SIZES, gpu_overrides
-from weft.run.starting import with_start
+from weft.run.loading import make_task, model_description, open_run, task_class
+from weft.run.training import SIZES, gpu_overrides, with_start
 from weft.store import digests, files, run_directory, weights
-from weft.tasks.reused import VOCABULARIES
+from weft.tasks.reused import VOCABULARIES, ReusedEncoder
 from weft.tasks.task import Task
 from weft.train import transfer
 from weft.train.checkpoints import Checkpoints
@@ -302,3 +304,128 @@ def _check_same(path: Path, checked: CheckedRecipe, old: dict[str, Any], *, resu
         elif changed:
             for made in _kept(path, checked.task):
                 made.unlink()
+
+
+START = "training.start"
+
+
+def with_start(recipe: Table, plugins: Collection[str], begun: Path | None = None) -> Table:
+    """The recipe with what its `training.start` implies; unchanged if that is nothing.
+
+    It gets the settings of that run's encoder and `training.start_parts`; the new run is one like any other,
+    and its own recipe, in `begun`, knows them if the other run is gone.
+    """
+    plain = recipe.plain()
+    start, task = at(plain, ("training", "start")), plain.get("task")
+    if not isinstance(start, str) or at(plain, ("training", "start_parts")):
+        return recipe
+    source, kind = Path(start) / "recipe.yaml", task_class(recipe, plugins)
+    if not files.is_file(source):
+        own = begun and begun / "recipe.yaml"
+        then = read_recipe(own).plain() if own and files.is_file(own) else {}
+        known = at(then, ("training", "start")) == start and kind.started(ReusedEncoder({}, 1, "none"))
+        found = {key: at(then, tuple(key.split("."))) for key in known or ()}
+    else:
+        other = read_recipe(source)
+        there = other.plain()
+        if there.get("task") == task:
+            return recipe
+        reused = task_class(other, plugins).encoder_of(there)
+        if reused is None or (wanted := kind.started(reused)) is None:
+            which = f"{start}, a run of the task {there.get('task')}, which has no encoder for others"
+            which = which if reused is None else f"{start}: the task {task} cannot start with its encoder"
+            raise ConfigError(
+                f"{START}: expected a run of the same task, or one with an encoder over tokens, such as a "
+                f"masked or language model, got {which}; name another run, or parts in {START}_parts"
+            )
+        found = dict(wanted)
+    for key, value in found.items():
+        recipe = _with(recipe, key, value, start)
+    return recipe
+
+
+def _with(recipe: Table, key: str, value: Any, start: str) -> Table:
+    """The recipe with one setting of the other run; what the recipe says of it itself must agree."""
+    section, *keys = key.split(".")
+    entry = recipe.value.get(section)
+    for name in keys:
+        entry = entry.value.get(name) if isinstance(entry, Table) else None
+    given = None if entry is None else entry.plain()
+    if given and key != "training.start_parts":
+        assert entry is not None
+        settings = {"use": given} if isinstance(value, Mapping) and isinstance(given, str) else given
+        wrong = _difference(settings, value)
+        if wrong is not None:
+            raise entry.refuse(
+                f"expected {wrong[1]}, as in {start} ({START}), got {wrong[0]}; leave {key} out"
+            )
+        value = {**value, **settings} if isinstance(value, Mapping) else value
+    return recipe if value is None else changed(recipe, f"{key}={json.dumps(value)}")
+
+
+def _difference(given: Any, value: Any) -> tuple[str, str] | None:
+    """What a recipe says and what it should say; settings of dropout may differ."""
+    if isinstance(value, Mapping) and isinstance(given, Mapping):
+        for name in given:
+            if "dropout" not in name and (found := _difference(given[name], value.get(name))):
+                return (f"{name}: {found[0]}", f"{name}: {found[1]}")
+        return None
+    if isinstance(value, Mapping):
+        value = value.get("use")
+    return None if given == value else (json.dumps(given), "nothing" if value is None else json.dumps(value))
+
+
+TOKENS, ROWS, FRAMES = 16_000, 512, 64_000
+"""Target tokens an update at least; rows in tasks whose rows are not pieces of text; frames of recordings."""
+
+SIZES = ("batch_tokens", "batch_frames", "batch_rows")
+"""Settings of `data` that say how large a batch is; the first one that a recipe has decides."""
+
+COUNTS_UPDATES = ("max_updates", "validate_every", "log_every", "freeze_updates", "monitors")
+
+
+def gpu_overrides(recipe: Mapping[str, Any]) -> list[str]:
+    """Overrides that make the updates of a recipe large enough for a GPU; [] if they are.
+
+    The batches of an update become one. The shipped recipes have batches for a CPU: with fewer and larger
+    updates, numbers that count updates shrink, and the learning rate grows by the square root (Malladi et al.
+    2022, "On the SDEs and scaling rules for adaptive gradient algorithms"). The changed recipe needs no
+    further change.
+
+    Example:
+        >>> training = {"accumulate": 2, "max_updates": 800, "optimiser": {"use": "adamw", "lr": 0.001}}
+        >>> gpu_overrides({"data": {"batch_tokens": 2000}, "training": training})[:3]
+        ['training.accumulate=1', 'data.batch_tokens=16000', 'training.max_updates=200']
+    """
+    data, training = recipe["data"], recipe["training"]
+    sizes = {key: data[key] for key in SIZES if data.get(key)}
+    if not sizes:
+        return []
+    parts, (first, size) = training["accumulate"], next(iter(sizes.items()))
+    length = data.get("length", 1) if first == "batch_rows" else 1
+    least = ROWS if first == "batch_rows" and not data.get("length") else TOKENS
+    least = FRAMES if first == "batch_frames" else least
+    factor = max(1.0, math.ceil(least / length) / (parts * size))
+    if parts == 1 and factor == 1:
+        return []
+    found = ["training.accumulate=1"]
+    found += [f"data.{key}={round(value * parts * factor)}" for key, value in sizes.items()]
+    if factor > 1:
+        found += _counts(training, factor)
+        found += [f"training.optimiser.lr={training['optimiser']['lr'] * math.sqrt(factor):.3g}"]
+    return found
+
+
+def _counts(training: Mapping[str, Any], factor: float) -> Iterator[str]:
+    """Settings that count updates, for so many times fewer of them."""
+    counts = {name: training.get(name) for name in COUNTS_UPDATES}
+    feeding = training.get("feeding") or {}
+    counts["schedule.warmup"] = (training.get("schedule") or {}).get("warmup")
+    counts["feeding.updates"] = feeding.get("updates")
+    for name, number in counts.items():
+        if number and number is not True:
+            yield f"training.{name}={max(1, round(number / factor))}"
+    if feeding.get("use") == "exponential":
+        yield f"training.feeding.k={feeding['k'] ** factor:.6g}"
+    if feeding.get("use") == "inverse_sigmoid":
+        yield f"training.feeding.k={max(1.0, feeding['k'] / factor):.6g}"

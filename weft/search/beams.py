@@ -80,12 +80,7 @@ def write(table: FinishedHypotheses, rows: Tensor, new: FinishedHypotheses) -> F
 def as_hypotheses(
     table: FinishedHypotheses, limits: Tensor, steps: list[BeamAdditions], eos: int
 ) -> Hypotheses:
-    """The table with its tokens.
-
-    Args:
-        table: [B, N], of all sources.
-        limits: [B], max_length of each source.
-    """
+    """The table [B, N] of all sources with its tokens."""
     there = table.score > -INFINITY
     if not bool(there.any(1).all()):
         raise no_token(int(there.any(1).int().argmin()))
@@ -134,12 +129,7 @@ def ends(found: Candidates, is_eos: Tensor, width: int) -> Tensor:
 def finish(
     beams: Beams, found: Candidates, ending: Tensor, time: int | Tensor, norm: Tensor, extra: Tensor | None
 ) -> Beams:
-    """Store the candidates that end as finished.
-
-    Args:
-        norm: what log-probabilities are divided by, by length, [T + 1].
-        extra: a term for the score of each parent that ends, [B, W], or None.
-    """
+    """Store the candidates that end as finished; `norm` is [T + 1], `extra` [B, W] is added to scores."""
     width = ending.shape[1] // 2
     parent = found.parent[:, :width]
     value = found.value[:, :width].masked_fill(~ending[:, :width], -INFINITY)

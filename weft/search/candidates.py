@@ -38,15 +38,11 @@ class Candidates(NamedTuple):
 def best_candidates(
     logp: Tensor, base: Tensor, count: int, banned: Sequence[int] = (), *, waits: bool = True
 ) -> Candidates:
-    """The best `count` of base[b, w] + logp[b * W + w, v] for each source b.
+    """The best `count` of base[b, w] + logp[b * W + w, v] for each source b; base is [B, W], float64.
 
-    Sums are taken in float64: in float32 two tokens of different log-probability can get the same
-    sum, and then a beam of one would not be greedy.
-
-    Args:
-        logp: [B * W, V] log-probabilities (or logits).
-        base: [B, W] float64 cumulative log-probabilities; -inf marks a missing hypothesis, whose
-            row of logp is not read.
+    Sums are taken in float64: in float32 two tokens of different log-probability can get the same sum, and
+    then a beam of one would not be greedy. A base of -inf marks a missing hypothesis, whose row of logp is
+    not read.
     """
     if _compiled(logp):
         return _by_native(logp, base, count, banned)
@@ -87,13 +83,9 @@ def by_torch(
 
 
 def best_tokens(logp: Tensor, banned: Sequence[int] = ()) -> tuple[Tensor, Tensor]:
-    """The most probable token of each row; of equal ones the lowest id. Faster than `best_candidates`.
+    """The logp [N] and id [N] of the most probable token of each row [N, V], of equal ones the lowest.
 
-    Args:
-        logp: [N, V].
-
-    Returns:
-        Its log-probability [N], -inf where no token is possible, and its id [N].
+    Faster than `best_candidates`; the logp is -inf where no token is possible.
     """
     if _compiled(logp):
         base = torch.zeros(len(logp), 1, dtype=torch.float64)

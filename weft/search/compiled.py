@@ -77,12 +77,7 @@ def _draws(rule: SamplingRule) -> bool:
 
 
 class _Search:
-    """The arguments of weft_search, and the tensors that hold its state.
-
-    Args:
-        least: tokens before eos.
-        grams: length of those that do not occur twice; 0 allows all.
-    """
+    """The arguments of weft_search, and the tensors that hold its state; grams 0 allows all repetitions."""
 
     def __init__(
         self,

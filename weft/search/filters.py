@@ -160,16 +160,10 @@ def _until(p: float, logits: Tensor, prob: Tensor, order: Tensor) -> Tensor:
 
 
 def invert(prob: Tensor, uniform: Tensor) -> Tensor:
-    """The token whose part of the cumulative distribution contains the uniform number.
+    """The token [N] whose part of the cumulative distribution prob [N, V] contains the uniform number [N, 1].
 
-    One random number per row instead of the V that torch.multinomial draws.
-
-    Args:
-        prob: [N, V]; a token of probability zero is never returned.
-        uniform: [N, 1], in [0, 1).
-
-    Returns:
-        [N] int64.
+    One random number per row instead of the V that torch.multinomial draws; a token of probability zero is
+    never returned.
     """
     cumulative = prob.cumsum(1)
     total = cumulative[:, -1:]

@@ -70,11 +70,7 @@ class GroupSettings(NamedTuple):
 
 @torch.no_grad()
 def grouped(step: Step, state: State, first: Tensor, choose: Choose, settings: GroupSettings) -> Hypotheses:
-    """Search with groups.
-
-    Returns:
-        The n best different hypotheses of all groups.
-    """
+    """Search with groups: the n best different hypotheses of all groups."""
     ends = nothing_finished(
         len(first) * len(settings.begin), min(settings.nbest, settings.size), first.device
     )
@@ -163,10 +159,7 @@ def _extend(
     norm: Tensor,
     vocabulary: int,
 ) -> tuple[Groups, Tensor]:
-    """The next K hypotheses of each group, the first without eos; and which groups are done, [B, G].
-
-    A done group is empty from here on.
-    """
+    """The next K hypotheses of each group, the first without eos; and which are done [B, G], now empty."""
     is_eos = found.token == settings.eos
     order = is_eos.to(torch.uint8).sort(dim=2, stable=True).indices[:, :, : settings.size]
     logp = found.value.masked_fill(is_eos, -INFINITY).gather(2, order)

@@ -4,7 +4,7 @@ From a declaration come the key of a recipe's section `decoding`, the option of 
 field of /v1/completions, its line in the reference, what an export writes into its program, and what that
 program refuses. A new setting is a line here and what it does (of sampling: a function in filters.py).
 
-Nothing here imports torch, so that `weft predict --help` answers at once. Read next: settings.py, the search
+Nothing here imports torch, so that `weft predict --help` answers at once. Read next: sampling.py, the search
 that the settings ask for; ../commands/options.py; ../export/network.py.
 """
 
@@ -156,11 +156,7 @@ class Narrowing(Section):
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings(Narrowing):
-    """How texts are searched: what the section `decoding` of every task that writes has.
-
-    Raises:
-        ConfigError: one is out of its range; more texts than the search finds.
-    """
+    """How texts are searched: what the section `decoding` of every task that writes has."""
 
     search: Literal["beam", "greedy", "sample"] = setting(
         "beam", "beam, greedy or sample.", programs={**EVERY, "argos": ("beam", "greedy")}

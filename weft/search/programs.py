@@ -75,11 +75,7 @@ Board = BeamBoard | RowBoard
 
 
 class Chooser:
-    """How tokens are chosen.
-
-    Args:
-        length: most tokens that a board has room for.
-    """
+    """How tokens are chosen, on boards with room for `length` tokens."""
 
     def __init__(self, asked: SearchRequest, length: int) -> None:
         self.asked = asked
@@ -119,9 +115,7 @@ class Chooser:
     ) -> tuple[Board, Tensor | None]:
         """The board after a step, and for each row of the state the one that it continues; None for itself.
 
-        Args:
-            logp: [N, V].
-            uniform: [B, W] float64, random numbers of sampling.
+        logp is [N, V], `uniform` [B, W] float64, the random numbers of sampling.
         """
         worst = logp.amax(1).view(board.token.shape)  # NaN if there is one
         logp = logp.masked_fill(constants.forbidden, -INFINITY)

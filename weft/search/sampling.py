@@ -1,6 +1,6 @@
 """Sampling: each token is drawn from the model's distribution, or from a narrowed form of it.
 
-Read next: filters.py; offered.py, how it is narrowed.
+`search` is the search that settings ask for, greedy, sampling or a beam. Read next: filters.py; offered.py.
 """
 
 from collections.abc import Sequence
@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.search.beam import beam_search
 from weft.search.filters import invert, narrow
-from weft.search.greedy import rollout
+from weft.search.greedy import greedy_search, rollout
 from weft.search.hypotheses import Hypotheses
-from weft.search.offered import Narrowing
+from weft.search.offered import Narrowing, SearchSettings
 from weft.search.step import Rule, SamplingRule, SearchRequest, Step, check_best, no_token, source_limits
 from weft.shapes import check_count
 from weft.tree import State
@@ -114,3 +115,31 @@ def draw(
         return token, logp.gather(1, token[:, None])[:, 0]
 
     return rollout(step, state, asked, choose)
+
+
+def search(
+    settings: SearchSettings,
+    step: Step,
+    state: State,
+    first: Tensor,
+    *,
+    eos: int,
+    max_length: int | Tensor,
+    banned: Sequence[int],
+    asked: Sequence[Rule] = (),
+    chance: torch.Generator | None = None,
+    **beams: Any,
+) -> Hypotheses:
+    """The texts that these settings find; `asked` are rules, and `beams` is what only a beam takes."""
+    plain: dict[str, Any] = {
+        "eos": eos, "max_length": max_length, "banned": banned, "rules": asked,
+        "recorded": settings.cuda_graphs,
+    }  # fmt: skip
+    if settings.search == "greedy":
+        return greedy_search(step, state, first, **plain)
+    if settings.search == "beam":
+        width, penalty = settings.beam, settings.length_penalty
+        plain |= {"width": width, "nbest": settings.nbest, "length_penalty": penalty, **beams}
+        return beam_search(step, state, first, **plain)
+    generator = chance or torch.Generator(first.device).manual_seed(settings.seed)
+    return draw(step, state, first, settings, count=settings.width(), generator=generator, **plain)

@@ -94,14 +94,10 @@ def checked_step(
 
 
 def check_best(best: Tensor, before: Tensor, time: int) -> None:
-    """Check that these are log-probabilities, by the best candidates only.
+    """Check that these are log-probabilities, by the best candidates [N] after this step and before it.
 
     NaN counts as the largest value when candidates are chosen, so it appears among the best and [N, V] need
     not be read again.
-
-    Args:
-        best: [N] the best cumulative log-probability after this step.
-        before: [N] the best one before it.
     """
     bad = ~(best <= before + ROUNDING)
     if not bool(bad.any()):

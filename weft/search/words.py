@@ -27,15 +27,10 @@ class NextWord(NamedTuple):
 
 
 class WordEdges(NamedTuple):
-    """Where words meet, for each piece of a vocabulary.
+    """Where words meet, for each piece of a vocabulary."""
 
-    Attributes:
-        begins: [V] bool, pieces that begin a word, unless they come first.
-        ends: [V] bool, pieces that end their word.
-    """
-
-    begins: Tensor
-    ends: Tensor
+    begins: Tensor  # [V] bool, pieces that begin a word, unless they come first
+    ends: Tensor  # [V] bool, pieces that end their word
 
 
 @torch.no_grad()

@@ -1,7 +1,7 @@
 """SHA-256 digests, which show files that do not belong together: weights, vocabularies and data.
 
 Weights carry the digests of the vocabularies that they were trained with, and a run keeps those of its data
-files in digests.json. Read next: weights.py; ../train/data_files.py.
+files in digests.json. Read next: weights.py; ../train/resume.py.
 """
 
 import hashlib

@@ -190,7 +190,7 @@ def metadata(path: Path) -> dict[str, Any]:
 
 
 class Refit(jsonfile.Schema):
-    """What the weights of a run say if they were trained on the validation examples too; see train/refit.py.
+    """What the weights of a run say if they were trained on the validation examples too; see train/finish.py.
 
     planned: updates of the whole training by its limits; 0 without limits.
     chosen: SHA-256 of the weights before, which the validation scores and a calibration belong to.

@@ -1,7 +1,7 @@
 """The encoder of a trained run, which a model of another task starts with: `training.start: runs/bert`.
 
 A task that trains an encoder says in `Task.encoder_of` what to take from a run of it; one that can start with
-it says in `Task.started` what that means for its own recipe. Read next: ../run/starting.py.
+it says in `Task.started` what that means for its own recipe. Read next: ../run/training.py.
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,11 +19,7 @@ def expect(right: bool, sentence: str) -> None:
 
 
 class Answers:
-    """The names that an answer defines.
-
-    Args:
-        given: names and values.
-    """
+    """The names that an answer defines, with their values."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.given = given
@@ -61,14 +57,9 @@ class Answers:
     ) -> None:
         """Compare a number.
 
-        Args:
-            name: of the number.
-            expected: the right one.
-            hint: what to look at if it is wrong.
-            digits: how many significant digits an answer needs; None for an exact number.
-            error: how far an estimate by sampling may be off.
-            share: 24 is right too where 0.24 is, and "24 %".
-            slips: hints for usual wrong numbers.
+        `hint` says what to look at if it is wrong, `slips` the same for usual wrong numbers. `digits` are the
+        significant digits that an answer needs, None for an exact number; `error` is how far an estimate by
+        sampling may be off; with `share`, 24 and "24 %" are right where 0.24 is.
         """
         found = _number(f"`{name}`", self.value(name))
         if share and 1 < found <= 100:
@@ -163,15 +154,10 @@ class Answers:
 
 
 class Exercise(NamedTuple):
-    """A checkable exercise.
+    """A checkable exercise."""
 
-    Attributes:
-        asks: the names that an answer defines, as a sentence after "Define".
-        check: raises AssertionError with one sentence for a wrong answer.
-    """
-
-    asks: str
-    check: Callable[[Answers], None]
+    asks: str  # the names that an answer defines, as a sentence after "Define"
+    check: Callable[[Answers], None]  # raises AssertionError with one sentence for a wrong answer
 
 
 def _same(found: float, expected: float, digits: int | None) -> bool:

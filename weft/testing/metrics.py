@@ -10,11 +10,7 @@ from weft.testing.values import keeps
 
 
 class MetricExamples(NamedTuple):
-    """Outputs and references of one kind, neither of them all right nor all wrong.
-
-    Fields:
-        empty: outputs that say nothing.
-    """
+    """Outputs and references of one kind, not all right nor all wrong; `empty` outputs say nothing."""
 
     references: Any
     perfect: Any

@@ -71,9 +71,8 @@ def close(got: Any, want: Any, tolerance: float = 1e-10) -> None:
     for one, other in zip(gots, wants, strict=True):
         same_kind = one.dtype == other.dtype and one.shape == other.shape and one.is_floating_point()
         if not (same_kind and torch.allclose(one, other, rtol=tolerance, atol=tolerance)):
-            torch.testing.assert_close(
-                one, other, rtol=tolerance, atol=tolerance
-            )  # which takes four times as long
+            # which takes four times as long
+            torch.testing.assert_close(one, other, rtol=tolerance, atol=tolerance)
 
 
 class _Run(nn.Module):

@@ -31,10 +31,9 @@ from weft.nn import devices
 from weft.nn.heads.head import Loss
 from weft.nn.randomness import Rows, drawing, part_of_batch
 from weft.tasks.task import Training
-from weft.train import seeds
 from weft.train.feeding import always_true
 from weft.train.objectives.objective import Criterion
-from weft.train.position import BatchGroup, Position
+from weft.train.position import BatchGroup, Position, derive, settle
 from weft.train.prefetch import made_batch
 from weft.train.processes import Share
 from weft.train.settings import TrainingSettings
@@ -87,11 +86,9 @@ class _Buffers:
 
 @dataclass
 class CapturedUpdates:
-    """Launches updates and reads their results later.
+    """Launches updates, of a fused Adam or AdamW that has taken a step, and reads their results later.
 
-    Args:
-        optimiser: a fused Adam or AdamW that has taken a step.
-        checked: whether masked rows and columns are known to leave the loss of the model as it is.
+    `checked`: whether masked rows and columns are known to leave the loss of the model as it is.
     """
 
     training: Training
@@ -114,9 +111,8 @@ class CapturedUpdates:
         self._results = torch.zeros(PENDING, 4, **wide)  # type: ignore[call-overload]
         self._at = torch.zeros(1, dtype=torch.int64, device=self.device)
         self._stopped = torch.zeros((), dtype=torch.float32, device=self.device)
-        narrow = (
-            torch.float32 if self.device.type == "cuda" else torch.float64
-        )  # as torch's fused steps read it
+        # as torch's fused steps read it
+        narrow = torch.float32 if self.device.type == "cuda" else torch.float64
         self._rates = [torch.zeros((), dtype=narrow, device=self.device) for _ in self._groups]
         self._own = torch.Generator() if self.device.type == "cpu" else None
         self._shapes: dict[Any, _Buffers] = {}
@@ -204,8 +200,8 @@ class CapturedUpdates:
         self.checked = True
 
     def _seed(self, group: BatchGroup, offset: int) -> None:
-        number = seeds.derive(self.settings.seed, "batch", group.epoch, group.index + offset)
-        seeds.settle(number, self.device)
+        number = derive(self.settings.seed, "batch", group.epoch, group.index + offset)
+        settle(number, self.device)
         if self._own is not None:
             self._own.manual_seed(number)
 

@@ -30,9 +30,10 @@ from torch import Tensor
 from weft.errors import CheckpointError
 from weft.store import files, jsonfile, weights
 from weft.store.digests import Fits
-from weft.train import optimiser_state, sharding
+from weft.train import sharding
 from weft.train.history import History, SavedValidation, plain
 from weft.train.objectives.objective import Criterion
+from weft.train.optimisers import collect_state
 from weft.train.position import Position
 from weft.train.sharding import Shard, is_sharded, local, name
 from weft.tree import State, leaves
@@ -56,19 +57,13 @@ class FormatVersion(jsonfile.Schema):
 
 
 class About(jsonfile.Schema):
-    """Settings that a resumed run must share, and where it was trained.
-
-    seed, optimiser: of the settings.
-    precision: what `precision: auto` meant.
-    machine: processor, torch and threads, as text.
-    kernels: written by earlier versions; only their precision is read.
-    """
+    """Settings that a resumed run must share, and where it was trained."""
 
     seed: int | None = None
     optimiser: str = ""
-    precision: str = ""
-    machine: str = ""
-    kernels: dict[str, str] = jsonfile.field(default_factory=dict)
+    precision: str = ""  # what `precision: auto` meant
+    machine: str = ""  # processor, torch and threads, as text
+    kernels: dict[str, str] = jsonfile.field(default_factory=dict)  # old; their precision is read
 
 
 class SavedState(jsonfile.Schema):
@@ -171,7 +166,7 @@ def snapshot_of(
 ) -> Snapshot:
     """Make a snapshot of a training."""
     model, own = criterion.model, criterion.own
-    moments, numbers = optimiser_state.collect(criterion.learner, optimiser)
+    moments, numbers = collect_state(criterion.learner, optimiser)
     stored: dict[str, Mapping[str, Tensor]] = {MODEL: model.state_dict(), OPTIMISER: moments}
     tensors = {name(stem, part): weights.copied(_mine(whole, part)) for stem, whole in stored.items()}
     if carried is not None:
@@ -228,13 +223,9 @@ class LoadedCheckpoint(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one run.
+    """The checkpoints of one run; `warn` gets one line about a damaged one.
 
-    Args:
-        warn: called with one line about a damaged checkpoint.
-
-    Attributes:
-        fits: what the weights belong to that are written from now on.
+    `fits` is what the weights belong to that are written from now on.
     """
 
     def __init__(self, run: Path, warn: Callable[[str], None]) -> None:
@@ -346,11 +337,10 @@ class Checkpoints:
         return {} if made is None else jsonfile.plain(made)
 
     def write_index(self, history: History, mean: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Write checkpoints.json and make model.safetensors the best model.
+        """Write checkpoints.json, make model.safetensors the best model, and return what was written.
 
-        Returns:
-            What was written. Its `model` has the updates that model.safetensors is `of`, with its scores: the
-            best checkpoint, or a mean as long as no checkpoint scores better.
+        Its `model` has the updates that model.safetensors is `of`, with its scores: the best checkpoint, or a
+        mean as long as no checkpoint scores better.
         """
         best, updates, old = history.best(), self.updates(), self.index()
         last = updates[-1] if updates else 0
@@ -426,11 +416,7 @@ def _until(last: int, record: ModelOrigin | None) -> dict[str, Any] | None:
 
 
 class CheckpointWriter:
-    """Writes the checkpoints of a run.
-
-    Args:
-        first: whether this is the first process, which removes old checkpoints.
-    """
+    """Writes the checkpoints of a run; the first process removes old ones."""
 
     def __init__(self, checkpoints: Checkpoints, *, background: bool, first: bool) -> None:
         self.checkpoints = checkpoints

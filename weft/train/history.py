@@ -27,14 +27,10 @@ class ValidationScores(NamedTuple):
 
 
 class History(NamedTuple):
-    """Validations in order, judged by one score.
+    """Validations in order, judged by one score."""
 
-    metric: name of the score.
-    higher: whether higher is better.
-    """
-
-    metric: str
-    higher: bool
+    metric: str  # name of the score
+    higher: bool  # whether higher is better
     entries: tuple[ValidationScores, ...] = ()
 
     def add(self, update: int, scores: Mapping[str, float]) -> "History":

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from weft.tasks.task import Task
-from weft.train.finish import Outcome
-from weft.train.interrupts import Interrupted
+from weft.train.finish import Outcome, is_published, refit_session
 from weft.train.position import groups
 from weft.train.prefetch import coming
 from weft.train.ready import begin, check_training, make_ready
-from weft.train.refit import is_published, refit_session
 from weft.train.reporting import Reporter
-from weft.train.session import session
+from weft.train.session import Interrupted, session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
 from weft.wording import plural
@@ -68,7 +66,7 @@ def _updates(state: TrainingState) -> Outcome:
 
 
 def _refit(state: TrainingState, ended: Outcome) -> Outcome:
-    """Train on the validation examples too; see refit.py."""
+    """Train on the validation examples too; see finish.py."""
     report, chosen = state.session.report, state.choice()
     if chosen is None:
         report.said("training.refit: no update was better than the start, so nothing is trained again")

@@ -75,11 +75,7 @@ class LowRank(nn.Module):
 
 
 def adapt(model: nn.Module, how: Lora) -> None:
-    """Add the narrow matrices to a model, in place, and leave only them, the head and a pool to be trained.
-
-    Raises:
-        ConfigError: a name stands for no linear layer.
-    """
+    """Add the narrow matrices to a model, in place; only they, the head and a pool are trained."""
     parts = parts_of(model)
     inner = [part for name, part in parts.items() if name not in OUTER]
     taken = {id(one): one for part in inner for one in part.modules()}

@@ -35,11 +35,7 @@ SLOWEST = 1e11  # operations per second, to estimate the cost of the first measu
 
 
 class Monitors:
-    """Measures a model at progress lines, in at most 3 % of the training time.
-
-    Args:
-        settings: `monitors` is true for as often as the time allows, or a number of updates.
-    """
+    """Measures a model at progress lines, in at most 3 % of the training time, or every so many updates."""
 
     def __init__(
         self, training: Training, model: nn.Module, settings: TrainingSettings, report: Reporter
@@ -183,9 +179,7 @@ def now() -> Moment:
 class TrainingClock:
     """Counts time, continuing from what a resumed position has already spent.
 
-    Args:
-        first: whether this is the first process, whose wall-clock time counts.
-        unit: what a target is, for the progress lines.
+    The wall-clock time of the first process counts. `unit` is what a target is, for the progress lines.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Optimisers: their settings, and how to build them for a model.
 
 A class holds plain numbers; `build` makes the torch optimiser. The loop sets the learning rate of every group
-before each update: `lr` times the factor of the schedule.
-Two steps that torch does not have are here too. Read next: schedules.py.
+before each update: `lr` times the factor of the schedule. Two steps that torch does not have are here too.
+The state of an optimiser is stored by parameter name, tensors and JSON for the rest: torch numbers parameters
+in the order of their groups and pickles the state. Read next: schedules.py; checkpoints.py.
 """
 
 from abc import ABC, abstractmethod
@@ -14,12 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from weft import native
-from weft.errors import ConfigError
+from weft.errors import CheckpointError, ConfigError
 from weft.native import jobs, pointer
 from weft.nn.cells.cell import Cell
 from weft.nn.heads.head import Head
 from weft.setting_types import NonNegative, Section, Share
-from weft.train.sharding import is_sharded
+from weft.train.sharding import is_sharded, rows
 
 
 class Optimiser(Section, ABC):
@@ -289,11 +290,7 @@ def cut_matrices(model: nn.Module) -> dict[Tensor, int]:
 
 
 class MuonStep(torch.optim.AdamW):
-    """AdamW, with Muon's step for the groups that are marked `hidden`.
-
-    Args:
-        cuts: rows per gate of each matrix of those groups.
-    """
+    """AdamW, with Muon's step for groups marked `hidden`; `cuts` are the rows per gate of their matrices."""
 
     def __init__(self, groups: list[dict[str, Any]], cuts: Mapping[Tensor, int], momentum: float) -> None:
         super().__init__(groups)
@@ -381,3 +378,79 @@ def _adagrad_rows(
         *map(pointer, (rows, values, weight, state["sum"])),
     )
     native.call("weft_adagrad", job)
+
+
+_LIKE_PARAMETER = {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer", "sum"}
+_NEEDED = {
+    "Adam": {"step", "exp_avg", "exp_avg_sq"},
+    "AdamW": {"step", "exp_avg", "exp_avg_sq"},
+    "Adagrad": {"step", "sum"},
+}
+"""Entries that torch's optimisers expect in their state, by class."""
+
+_NAMES = {"SparseAdagrad": "Adagrad", "MuonStep": "Muon", "_Muon": "Muon"}
+
+
+def optimiser_name(written: str) -> str:
+    """The name of an optimiser in checkpoints."""
+    return _NAMES.get(written, written)
+
+
+def collect_state(
+    model: nn.Module, optimiser: torch.optim.Optimizer
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of an optimiser's state by names such as exp_avg/encoder.weight, and the other entries."""
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, Any] = {}
+    for name, parameter in model.named_parameters():
+        for key, value in optimiser.state.get(parameter, {}).items():
+            (tensors if isinstance(value, Tensor) else numbers)[f"{key}/{name}"] = value
+    return tensors, numbers
+
+
+def restore_state(
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    tensors: Mapping[str, Tensor],
+    numbers: Mapping[str, Any],
+    place: str,
+) -> None:
+    """Load a state into a newly built optimiser."""
+    by_name: dict[str, dict[str, Any]] = {}
+    own = dict(model.named_parameters())
+    for path, value in {**tensors, **numbers}.items():
+        key, _, name = path.partition("/")
+        sharded = isinstance(value, Tensor) and name in own
+        by_name.setdefault(name, {})[key] = rows(value, own[name]) if sharded else value
+    packed = optimiser.state_dict()
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    order = [names[id(parameter)] for group in optimiser.param_groups for parameter in group["params"]]
+    foreign = sorted(set(by_name) - set(order))
+    if foreign:
+        raise CheckpointError(
+            f"{place}: the optimiser has a state for {foreign[0]}, which this recipe does not train; "
+            "use the recipe it was trained with, or another --run"
+        )
+    needed = _NEEDED.get(optimiser_name(type(optimiser).__name__), set())
+    for name, state in by_name.items():
+        wrong = [f"{key} is missing" for key in needed if key not in state]
+        wrong += [problem for key, value in state.items() if (problem := _problem(key, value, own[name]))]
+        if wrong:
+            raise CheckpointError(
+                f"{place}: the state of the optimiser for {name} does not fit ({min(wrong)}); "
+                "restore the checkpoint from a copy, or remove it"
+            )
+    packed["state"] = {index: by_name[name] for index, name in enumerate(order) if name in by_name}
+    optimiser.load_state_dict(packed)
+
+
+def _problem(key: str, value: Any, parameter: Tensor) -> str:
+    if isinstance(value, Tensor) and not value.is_floating_point():
+        return f"{key} is {str(value.dtype).removeprefix('torch.')}, not a real number"
+    if key in _LIKE_PARAMETER and isinstance(value, Tensor) and value.shape != parameter.shape:
+        return f"{key} is {list(value.shape)}, not {list(parameter.shape)}"
+    if key in _LIKE_PARAMETER and not isinstance(value, Tensor) and value is not None:
+        return f"{key} is not a tensor"
+    if key == "step" and isinstance(value, Tensor) and value.numel() != 1:
+        return f"{key} is {list(value.shape)}, not one number"
+    return ""

@@ -17,8 +17,7 @@ import torch
 
 from weft.nn.randomness import drawing
 from weft.tasks.task import Training
-from weft.train import seeds
-from weft.train.position import BatchGroup
+from weft.train.position import BatchGroup, derive
 from weft.train.processes import Share
 
 DEVICES = ("cuda",)
@@ -33,7 +32,7 @@ Shares = Callable[[BatchGroup], list[Share]]
 def made_batch(training: Training, seed: int, group: BatchGroup, share: Share) -> Any:
     """A batch, with random numbers that depend on its place alone."""
     place = group.epoch, group.index + share.offset
-    with drawing(torch.Generator().manual_seed(seeds.derive(seed, "examples", *place))):
+    with drawing(torch.Generator().manual_seed(derive(seed, "examples", *place))):
         return training.collate(share.numbers)
 
 

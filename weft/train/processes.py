@@ -75,14 +75,7 @@ def fresh(store: distributed.Store, rank: int, count: int) -> distributed.Store:
 
 
 class Processes:
-    """This process as one of those that train.
-
-    Args:
-        device: device of this process; a GPU uses NCCL, a CPU gloo.
-
-    Raises:
-        ConfigError: the processes cannot connect.
-    """
+    """This process as one of those that train; on a GPU they use NCCL, on a CPU gloo."""
 
     def __init__(self, device: torch.device) -> None:
         self.count = int(os.environ.get("WORLD_SIZE", "1"))

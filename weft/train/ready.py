@@ -5,6 +5,8 @@ Read next: resume.py; training_state.py, the result.
 
 import math
 import os
+import shlex
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -16,17 +18,17 @@ from weft.nn import devices
 from weft.nn.regions import compile_regions
 from weft.rooms import wrong_result
 from weft.store import digests, weights
+from weft.store.files import cache_directory
 from weft.tasks.task import Pipeline, Task, Training, training_of
-from weft.train import compiling, lora, seeds, sharding, transfer
+from weft.train import lora, sharding, transfer
 from weft.train.checkpoints import About
-from weft.train.data_files import DataFiles
 from weft.train.feeding import always_true, check_fits
+from weft.train.finish import ChosenUpdates, take_back
 from weft.train.history import History
 from weft.train.monitors import Monitors, TrainingClock
 from weft.train.objectives.objective import Criterion
-from weft.train.position import Position
-from weft.train.refit import ChosenUpdates, take_back
-from weft.train.resume import carried_state, resume
+from weft.train.position import Position, derive, settle
+from weft.train.resume import DataFiles, carried_state, resume
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
@@ -39,11 +41,7 @@ if TYPE_CHECKING:
 
 
 def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device, History]:
-    """Check the settings before anything is read or built.
-
-    Returns:
-        The device, and a history without validations.
-    """
+    """Check the settings before anything is read or built; the device, and a history without validations."""
     device = devices.with_settings(devices.choose(settings.device))  # does not initialise CUDA yet
     better = settings.better(task.better)
     if settings.metric not in better:
@@ -53,7 +51,7 @@ def check_training(task: Task, settings: TrainingSettings) -> tuple[torch.device
         )
     _check_carried_state(task, settings)
     if settings.compile:
-        compiling.check_compiler(device)
+        check_compiler(device)
     return device, History(settings.metric, better[settings.metric] == "higher")
 
 
@@ -96,9 +94,7 @@ def begin(
 ) -> TrainingState:
     """Build the model, and resume from the newest checkpoint if there is one.
 
-    Args:
-        history: without validations.
-        chosen: in a training on the validation examples too, what they had chosen before.
+    `chosen`: in a training on the validation examples too, what they had chosen before.
     """
     settings, report = session.settings, session.report
     training = training_of(pipeline)
@@ -106,7 +102,7 @@ def begin(
     blocks = compile_regions(model) if settings.compile else 0
     if session.sharded:
         sharding.shard(model, session.device, session.processes.count, settings.feeding)
-    seeds.settle(seeds.derive(settings.seed, "objective"), session.device)
+    settle(derive(settings.seed, "objective"), session.device)
     criterion = settings.objective.build(pipeline, model)
     frozen, optimiser = _optimiser(settings, model, criterion)
     plan, position = training.plan(settings.seed), Position()
@@ -125,7 +121,9 @@ def begin(
     if not training.solved:
         report.said(_introduction(session, model, position))
     if settings.compile:
-        report.said(compiling.sentence(blocks))
+        what = f"{plural(blocks, 'block')} of the model will be compiled at first use"
+        none = "this model has no Transformer block, so nothing is compiled"
+        report.said(f"training.compile: {what if blocks else none}")
     first = session.processes.first
     # With sharding, all processes would have to measure together.
     watches = first and not session.sharded and chosen is None
@@ -171,7 +169,7 @@ def _prepare(session: Session, task: Task) -> Pipeline:
 
 def _model(session: Session, pipeline: Pipeline) -> nn.Module:
     devices.select(session.device)
-    seeds.settle(seeds.derive(session.settings.seed, "weights"), session.device)
+    settle(derive(session.settings.seed, "weights"), session.device)
     model = weights.build(pipeline.model).to(session.device).train()
     check_fits(session.settings.feeding, model)
     start = session.run / weights.START
@@ -269,3 +267,43 @@ def decide_precision(
             return "bfloat16"
     exact = settings.deterministic and device.type == "cpu"
     return "bfloat16" if devices.fast_bfloat16(device) and not exact else "float32"
+
+
+def check_compiler(device: torch.device) -> None:
+    """Compile one small function, to fail early if that does not work.
+
+    torch.compile generates C++ for a CPU and Triton for a GPU, so it needs a compiler where the training
+    runs. The binaries are cached next to the token stores, not in a directory of /tmp with a predictable
+    name. The compiled graphs, which torch would store as pickles, are not cached.
+    """
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(cache_directory() / "compiled"))
+    # otherwise torch leaves worker processes behind
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    if device.type == "cpu":
+        command = shlex.split(os.environ.get("CXX") or "g++")
+        # Without a compiler, cached binaries would work until the first new shape.
+        if shutil.which(command[0]) is None:
+            raise ConfigError(
+                f"training.compile: cannot find the C++ compiler {command[0]}; install g++, "
+                "name another with CXX, or set training.compile: false"
+            )
+    # Do not assume that two sizes which are equal once are always equal.
+    torch.fx.experimental._config.use_duck_shape = False  # type: ignore[attr-defined]
+    x = torch.ones(3, device=device, requires_grad=True)
+    try:
+        compiled = torch.compile(_trial, options={"fx_graph_cache": False})
+        compiled(x).sum().backward()
+    except Exception as error:
+        said = (str(error).strip() or repr(error)).splitlines()[0][:120]
+        raise ConfigError(
+            f"training.compile: torch cannot compile here ({said}); install g++ and Python's "
+            "headers (Triton for a GPU), or set training.compile: false"
+        ) from error
+    if x.grad is None or not torch.allclose(x.grad, 2 * torch.cos(2 * x.detach())):
+        raise ConfigError(
+            "training.compile: code compiled by torch gives wrong gradients here; set training.compile: false"
+        )
+
+
+def _trial(x: torch.Tensor) -> torch.Tensor:
+    return torch.sin(2 * x)

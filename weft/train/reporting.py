@@ -40,11 +40,7 @@ class Line(NamedTuple):
 
 
 class Reporter:
-    """Receives the progress of a training; what a subclass does not override is passed on to these reports.
-
-    Args:
-        reports: receive every call; none by default.
-    """
+    """Receives the progress of a training; what a subclass does not override goes to these reports."""
 
     reports: Sequence["Reporter"] = ()
 
@@ -118,8 +114,7 @@ class Reporter:
 class MetricsFile(Reporter):
     """Writes RUN/metrics.jsonl: one JSON object per line, flushed at once.
 
-    Args:
-        path: the file; lines of updates that a resumed run repeats are removed from it.
+    Lines of updates that a resumed run repeats are removed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -258,9 +253,8 @@ class Bar(Reporter):
         what, shown = "training", [f"update {update:,}"]
         if self._line is not None:
             figures = measures(self._line)
-            left = (
-                [figures.pop()] if self._line.seconds_left else []
-            )  # first, so that it is shown on narrow terminals too
+            # first, so that it is shown on narrow terminals too
+            left = [figures.pop()] if self._line.seconds_left else []
             shown = [*left, *shown, *figures]
         room = self._console.width - len(what) - self._bar_width - len(" 100% ") - 1
         self._draw(what, done, 1.0 if done else None, fitting(shown, room))

@@ -1,29 +1,38 @@
-"""Resume from the newest checkpoint of a run, if the recipe still fits it. Read next: ready.py."""
+"""Resume from the newest checkpoint of a run, if the recipe and the data still fit it.
 
+Digests of the data files are in data.json; folders with many files have one digest. Read next: ready.py;
+../store/digests.py.
+"""
+
+import hashlib
 import os
-from typing import Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from weft import native
-from weft.errors import CheckpointError
+from weft.errors import CheckpointError, DataError
 from weft.nn.kernels import choice
-from weft.store import weights
+from weft.store import digests, files, jsonfile, weights
 from weft.store.digests import check_kept
-from weft.train import optimiser_state, sharding
+from weft.train import sharding
 from weft.train.checkpoints import About, Checkpoints, LoadedCheckpoint
 from weft.train.history import History
 from weft.train.objectives.objective import Criterion
+from weft.train.optimisers import optimiser_name, restore_state
 from weft.train.position import BatchOrder, Position
 from weft.train.settings import TrainingSettings
 from weft.train.update import NonFinite
 from weft.tree import State, leaves, tree_map
+from weft.wording import numbered
 
 
 def about(optimiser: torch.optim.Optimizer, settings: TrainingSettings) -> dict[str, Any]:
     """Settings that must not change when a run resumes; learning rate, limits and accumulation may."""
-    return {"seed": settings.seed, "optimiser": optimiser_state.optimiser_name(type(optimiser).__name__)}
+    return {"seed": settings.seed, "optimiser": optimiser_name(type(optimiser).__name__)}
 
 
 def resume(
@@ -36,8 +45,7 @@ def resume(
 ) -> tuple[Position, History, LoadedCheckpoint | None]:
     """Load model and optimiser from the newest checkpoint; without one, start at the beginning.
 
-    Returns:
-        The position, the validations up to it, and the checkpoint.
+    Returns the position, the validations up to it, and the checkpoint.
     """
     saved = checkpoints.newest()
     if saved is None:
@@ -47,7 +55,7 @@ def resume(
     check_kept(checkpoints.run, checkpoints.fits.kept, saved.fits.kept, place)
     before = {
         "seed": saved.state.about.seed,
-        "optimiser": optimiser_state.optimiser_name(saved.state.about.optimiser),
+        "optimiser": optimiser_name(saved.state.about.optimiser),
     }
     for key, now in about(optimiser, settings).items():
         then = before[key]
@@ -74,11 +82,10 @@ def resume(
 
 
 def roll_back(checkpoints: Checkpoints, criterion: Criterion, optimiser: torch.optim.Optimizer) -> int:
-    """Load model and optimiser from the newest checkpoint; the data continues with the next batch.
+    """Load model and optimiser from the newest checkpoint, and return its update; the data continues.
 
-    Returns:
-        The update of that checkpoint. A signal saves a checkpoint too, so a run that was interrupted shortly
-        before may go back less far than an uninterrupted one.
+    A signal saves a checkpoint too, so a run that was interrupted shortly before may go back less far than an
+    uninterrupted one.
     """
     saved = checkpoints.newest()
     if saved is None:
@@ -104,7 +111,7 @@ def _fill(
     sharding.restore(criterion.model, saved.weights, place)
     if own is not None and saved.objective is not None:
         weights.restore(own, saved.objective, place)
-    optimiser_state.restore(criterion.learner, optimiser, saved.optimiser, saved.state.optimiser, place)
+    restore_state(criterion.learner, optimiser, saved.optimiser, saved.state.optimiser, place)
 
 
 def carried_state(checkpoints: Checkpoints, saved: LoadedCheckpoint | None, model: nn.Module) -> State:
@@ -159,3 +166,109 @@ def moved(about: About) -> str:
         f"this run was trained on {then} and resumes on {now}; the result may differ from an uninterrupted "
         "run in the last digits"
     )
+
+
+DATA_FILE = "data.json"
+MANY = 100
+"""Files of a folder, from which on they have one digest together."""
+
+
+class SavedDigests(jsonfile.Schema):
+    """A data.json: digests of files by path; a path that ends in / is a folder."""
+
+    data: dict[str, str]
+
+
+class DataFiles:
+    """The data files of a run; until it has checkpoints (`resumes`) any data is right."""
+
+    def __init__(self, run: Path, *, resumes: bool) -> None:
+        self.run = run
+        self.known: Mapping[str, str] = {}
+        if resumes and files.is_file(run / DATA_FILE):
+            remedy = "delete it to resume without a check of the data"
+            self.known = jsonfile.load(run / DATA_FILE, SavedDigests, remedy).data
+
+    def check_known(self) -> None:
+        """Check the files that are still where they were, before they are read."""
+        self._refuse(self.changed())
+
+    def changed(self) -> "ChangedFile | None":
+        """The first file that is still where it was, but has another content."""
+        return self._first(
+            _digests(Path(name) for name in self.known if not name.endswith("/") and Path(name).is_file())
+        )
+
+    def check(self, read: Iterable[Path]) -> None:
+        """Check the files that were read, which may have moved, and write down those of a new run."""
+        own = self.run.absolute()
+        found = _digests(path for path in read if path.is_file() and not path.is_relative_to(own))
+        self._refuse(self._first(found))
+        if found and not self.known:
+            jsonfile.save(self.run / DATA_FILE, {"data": found})
+
+    def _refuse(self, file: "ChangedFile | None") -> None:
+        if file is not None:
+            raise CheckpointError(
+                f"{file.path}: {file.what} since the training of {self.run} began; to train on it, start a "
+                f"new run from this one: weft train {self.run / 'recipe.yaml'} --run {numbered(self.run)} "
+                f"training.start={self.run}; to resume this one all the same, delete {self.run / DATA_FILE}"
+            )
+
+    def _first(self, found: Mapping[str, str]) -> "ChangedFile | None":
+        """The first changed file; one may have moved from a folder that is not read any more.
+
+        From folders that are still read it may not: the name of its folder may be its label.
+        """
+        folders = {Path(path).parent for path in found}
+        moved: dict[str, set[str]] = {}
+        for path, digest in self.known.items():
+            if Path(path).parent not in folders:
+                moved.setdefault(Path(path).name, set()).add(digest)
+        for path, digest in found.items() if self.known else ():
+            then = {self.known[path]} if path in self.known else moved.get(Path(path).name, set())
+            if digest not in then:
+                return ChangedFile(path, "has changed" if then else "is new")
+        return None
+
+
+class ChangedFile(NamedTuple):
+    """A data file that is not as it was."""
+
+    path: str
+    what: str
+
+
+def check_unchanged(folder: Path, what: str, option: str) -> None:
+    """Check that runs that are compared with each other are all trained on the same data."""
+    for one in sorted(folder.glob(f"**/{DATA_FILE}"))[:1]:
+        if found := DataFiles(one.parent, resumes=True).changed():
+            raise DataError(
+                f"{found.what} since {what} began, so its scores could not be compared; remove {folder}, or "
+                f"choose another {option}",
+                path=found.path,
+            )
+
+
+def _digests(paths: Iterable[Path]) -> dict[str, str]:
+    folders: dict[Path, list[Path]] = {}
+    for path in paths:
+        folders.setdefault(path.parent, []).append(path)
+    found: dict[str, str] = {}
+    for folder, inside in folders.items():
+        each = {str(path): _digest(path) for path in sorted(inside)}
+        if len(inside) < MANY:
+            found |= each
+        else:
+            total = hashlib.sha256(
+                "\n".join(f"{Path(path).name}\t{one}" for path, one in each.items()).encode()
+            )
+            found[f"{folder}/"] = total.hexdigest()
+    return found
+
+
+def _digest(path: Path) -> str:
+    try:
+        return digests.file_digest(path)
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error

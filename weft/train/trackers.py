@@ -31,18 +31,12 @@ KEPT = "trackers.json"
 
 
 class TrackedTraining(NamedTuple):
-    """What a tracker gets when a training starts.
+    """What a tracker gets when a training starts."""
 
-    run: run directory, whose name the tracker shows.
-    update: the number of updates so far.
-    recipe: with every default.
-    known: the tracker's name of this run from an earlier start; empty for a new one.
-    """
-
-    run: Path
-    update: int
-    recipe: Mapping[str, Any]
-    known: str
+    run: Path  # directory, whose name the tracker shows
+    update: int  # the number of updates so far
+    recipe: Mapping[str, Any]  # with every default
+    known: str  # the tracker's name of this run from an earlier start; empty for a new one
 
     @property
     def name(self) -> str:
@@ -55,13 +49,9 @@ class TrackedTraining(NamedTuple):
 
 
 class TrackerRun(ABC):
-    """A run of a tracker that is open.
+    """A run of a tracker that is open."""
 
-    Attributes:
-        name: what the tracker calls it, for the next start; empty if it needs none.
-    """
-
-    name: str
+    name: str  # what the tracker calls it, for the next start; empty if it needs none
 
     @abstractmethod
     def log(self, update: int, points: Mapping[str, float]) -> None:
@@ -287,15 +277,9 @@ class _Names(jsonfile.Schema):
 class TrackerReport(Reporter):
     """Sends the curves, the recipe and the scores of a training to a tracker.
 
-    Args:
-        name: the tracker's name, also that of the extra that installs it.
-        recipe: with every default.
-        screen: receives one warning if the tracker fails; the training then continues without it.
-        package: the tracker's package if its name is another one.
-        needed: whether a missing package ends the training.
-
-    Raises:
-        ConfigError: the package is not installed.
+    If the tracker fails, `screen` gets one warning and the training continues without it; a missing package
+    ends the training if it is `needed`. `name` is also that of the extra that installs it, `package` its
+    package if another.
     """
 
     def __init__(

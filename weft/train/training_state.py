@@ -15,17 +15,15 @@ from weft.errors import ConfigError
 from weft.rooms import wrong_result
 from weft.tasks.evaluation import Validation
 from weft.tasks.task import Pipeline, Training
-from weft.train import compiling, resume, seeds, sharding
+from weft.train import resume, sharding
 from weft.train.checkpoints import snapshot_of
-from weft.train.finish import Outcome, finish, outcome, wanted
+from weft.train.finish import ChosenUpdates, Outcome, finish, outcome, publish, wanted
 from weft.train.history import History, finite
-from weft.train.interrupts import Interrupted
 from weft.train.monitors import Moment, Monitors, TrainingClock, now
-from weft.train.position import BatchGroup, BatchOrder, Position
-from weft.train.refit import ChosenUpdates, publish
+from weft.train.position import BatchGroup, BatchOrder, Position, derive, settle
 from weft.train.resume import about, roll_back
 from weft.train.schedules import unreached
-from weft.train.session import Session
+from weft.train.session import Interrupted, Session
 from weft.train.settings import TrainingSettings
 from weft.train.tuned import FrozenParts
 from weft.train.update import Divergence, NonFinite, UpdateResult, Updates
@@ -37,39 +35,28 @@ if TYPE_CHECKING:
 
 @dataclass
 class TrainingState:
-    """The part of a training that changes from update to update.
-
-    model: in training mode, possibly sharded.
-    carried: state for the next batch, if the task carries one.
-    saved: update of the newest checkpoint; -1 if the untrained model must be saved too.
-    samples: those of the last validation.
-    notes: sentences of earlier validations and updates, each reported once.
-    split: whether a batch has been split because it did not fit into memory.
-    compiled: seconds that torch has compiled and that were reported.
-    captured: launches updates whose results are read later; None to take them one by one.
-    chosen: in a training on the validation examples too, what they had chosen before.
-    """
+    """The part of a training that changes from update to update."""
 
     session: Session
     pipeline: Pipeline
     training: Training
-    model: nn.Module
+    model: nn.Module  # in training mode, possibly sharded
     updates: Updates
     plan: BatchOrder
     position: Position
     history: History
-    carried: State
+    carried: State  # for the next batch, if the task carries one
     clock: TrainingClock
     monitors: Monitors
     divergence: Divergence
     frozen: FrozenParts
-    saved: int
-    samples: tuple[Any, ...] = ()
-    notes: tuple[str, ...] = ()
-    split: bool = False
-    compiled: float = 0.0
-    captured: "CapturedUpdates | None" = None
-    chosen: ChosenUpdates | None = None
+    saved: int  # update of the newest checkpoint; -1 if the untrained model must be saved too
+    samples: tuple[Any, ...] = ()  # of the last validation
+    notes: tuple[str, ...] = ()  # of earlier validations and updates, each reported once
+    split: bool = False  # whether a batch did not fit into memory
+    compiled: float = 0.0  # seconds that torch has compiled and that were reported
+    captured: "CapturedUpdates | None" = None  # reads results later; None for updates one by one
+    chosen: ChosenUpdates | None = None  # what validations had chosen, in a training on them too
 
     def end(self) -> str:
         """The reason why training ends here, or ""."""
@@ -408,7 +395,7 @@ class TrainingState:
 
     def _say_compiled(self) -> None:
         """Report what torch has compiled during an update."""
-        spent = compiling.seconds_spent()
+        spent = seconds_spent()
         if spent - self.compiled > 0.1:
             said = f"torch compiled for {spent - self.compiled:.1f} s in update {self.position.update + 1:,}"
             self.session.report.said(f"training.compile: {said}")
@@ -443,7 +430,7 @@ def too_small(tokens: int, session: Session) -> str:
 
 def scored(training: Training, model: nn.Module, settings: TrainingSettings, number: int) -> Validation:
     """The scores and samples of a model, computed in this process."""
-    seeds.settle(seeds.derive(settings.seed, "validation", number), next(model.parameters()).device)
+    settle(derive(settings.seed, "validation", number), next(model.parameters()).device)
     model.eval()
     try:
         with torch.no_grad():
@@ -453,3 +440,11 @@ def scored(training: Training, model: nn.Module, settings: TrainingSettings, num
             return found.with_metrics(settings.metrics)
     finally:
         model.train()
+
+
+def seconds_spent() -> float:
+    """Seconds that torch has compiled in this process; 0 where this version of torch does not say."""
+    from torch._dynamo import utils
+
+    known: dict[str, float] = getattr(utils, "calculate_time_spent", dict)()
+    return known.get("total_wall_time", 0.0)

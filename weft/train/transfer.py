@@ -25,19 +25,13 @@ VOCABULARY = "vocabulary"
 
 
 class PartsOrigin(jsonfile.Schema):
-    """Where the parts of a start.safetensors come from; in its metadata.
-
-    parts: path of each part in the new model, as the recipe names it, by its key in the file.
-    rows: names of the rows of tables, each list once.
-    named: the list of a tensor, as a place in `rows`.
-    scales: by what the vectors of a table are multiplied; see nn/embed/tokens.py.
-    """
+    """Where the parts of a start.safetensors come from; in its metadata."""
 
     run: str
-    parts: dict[str, str]
-    rows: list[list[str]]
-    named: dict[str, jsonfile.Count]
-    scales: dict[str, float]
+    parts: dict[str, str]  # path in the new model, as the recipe names it, by key in the file
+    rows: list[list[str]]  # names of the rows of tables, each list once
+    named: dict[str, jsonfile.Count]  # the list of a tensor, as a place in `rows`
+    scales: dict[str, float]  # of the vectors of a table; see nn/embed/tokens.py
 
 
 def by_part(parts: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
@@ -76,11 +70,7 @@ def pack(model: nn.Module, rows: Mapping[str, Sequence[str]], parts: Mapping[str
 
 
 def take(model: nn.Module, rows: Mapping[str, Sequence[str]], file: Path) -> str:
-    """Copy the parts of a file from `pack` into a new model.
-
-    Returns:
-        What was taken, as a sentence; "" if the file has no parts, but a whole model.
-    """
+    """Copy the parts of a file from `pack` into a new model, and say what; "" if it has a whole model."""
     known = weights.metadata(file).get(SETTING)
     if known is None:
         return ""

@@ -28,13 +28,8 @@ ENTRY = re.compile(r"^((?:.*\.)?)(?:positions|entry_norm)\.")
 class FrozenParts:
     """Parts of a model that are not trained: no gradient, no state in the optimiser, no dropout.
 
-    Args:
-        model: the model; nothing is frozen before `at` is called.
-        parts: their names, or a table from each name to the number of updates after which it is trained too.
-        updates: that number for parts without one of their own; 0 for never.
-
-    Raises:
-        ConfigError: there is no such part, or nothing is left to train.
+    Nothing is frozen before `at` is called. A table gives each part the number of updates after which it is
+    trained too, `updates` that of parts without one of their own; 0 for never.
     """
 
     def __init__(self, model: nn.Module, parts: Sequence[str] | Mapping[str, int], updates: int) -> None:

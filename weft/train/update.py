@@ -26,9 +26,8 @@ from weft.nn.heads.head import Loss
 from weft.nn.randomness import Rows, drawing, part_of_batch, recomputing
 from weft.nn.regions import plainly
 from weft.tasks.task import Training
-from weft.train import seeds
 from weft.train.objectives.objective import Criterion
-from weft.train.position import BatchGroup, Position
+from weft.train.position import BatchGroup, Position, derive, settle
 from weft.train.prefetch import made_batch
 from weft.train.processes import Processes, Share
 from weft.train.settings import TrainingSettings
@@ -57,12 +56,7 @@ class BatchResult(NamedTuple):
 
 @dataclass(frozen=True)
 class Pass:
-    """The forward and backward pass over one batch of a group.
-
-    Args:
-        carried: state after the previous batch, if the task carries one.
-        sharded: whether the parameters are sharded; gradients are then added to them directly.
-    """
+    """The forward and backward pass over one batch of a group; sharded parameters get gradients directly."""
 
     updates: "Updates"
     parameters: list[nn.Parameter]
@@ -108,9 +102,9 @@ class Pass:
         rows = rows or Rows(0, len(share.numbers), len(share.numbers))
         batch, rows = self._made(share, rows)
         batch = batch.to(device)
-        number = seeds.derive(settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
+        number = derive(settings.seed, "batch", self.group.epoch, self.group.index + share.offset)
         if self.updates.workers.count == 1:  # torch's generators are shared by all threads
-            seeds.settle(number, device)
+            settle(number, device)
         own = torch.Generator().manual_seed(number) if device.type == "cpu" else None
         after = None
         with (
@@ -194,29 +188,18 @@ def _sum(first: BatchResult, second: BatchResult) -> BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
-    """The result of an update.
+    """The result of an update."""
 
-    total: loss in nats, summed over its real targets.
-    count: number of real targets.
-    tokens: number of target tokens.
-    norm: gradient norm before clipping.
-    rate: learning rate.
-    feeding: probability of feeding the true token.
-    stepped: whether the optimiser took a step; if not, `skipped` says why.
-    carried: state for the next batch, if the task carries one; None after a skipped update.
-    split: number of batches that were computed in parts, for lack of memory.
-    """
-
-    total: float
-    count: float
-    tokens: int
-    norm: float
-    rate: float
-    feeding: float
-    stepped: bool
+    total: float  # nats, summed over its real targets
+    count: float  # real targets
+    tokens: int  # target tokens
+    norm: float  # of the gradient before clipping
+    rate: float  # learning rate
+    feeding: float  # probability of feeding the true token
+    stepped: bool  # whether the optimiser took a step; if not, `skipped` says why
     skipped: str = ""
-    carried: State = None
-    split: int = 0
+    carried: State = None  # for the next batch, if the task carries one; None after a skipped update
+    split: int = 0  # batches that were computed in parts, for lack of memory
 
 
 class BatchWorkers:
@@ -224,11 +207,8 @@ class BatchWorkers:
 
     A recurrent step is too small to split (two threads trained an LSTM no faster than one), but the batches
     of an accumulated update are independent. Gradients are summed in the order of the batches, so the result
-    does not depend on the number of threads.
-
-    Args:
-        wanted: batches in parallel; 0 for the number of threads.
-        device: a GPU gets one batch at a time.
+    does not depend on the number of threads. `wanted` is that number, 0 for all; a GPU gets one batch at a
+    time.
     """
 
     def __init__(self, wanted: int, accumulate: int, device: torch.device) -> None:
@@ -391,11 +371,7 @@ def advice(settings: TrainingSettings) -> str:
 
 
 def explain(model: nn.Module, losses: Iterator[Loss]) -> tuple[int, str]:
-    """Find the batch and the layer where numbers stopped being finite.
-
-    Returns:
-        The index of the batch in the group, and a phrase that names the layer.
-    """
+    """The batch in the group where numbers stopped being finite, and a phrase that names the layer."""
     for name, parameter in model.named_parameters():
         if not _finite(parameter):
             return 0, f"parameter {name} was not finite before the update"
@@ -463,11 +439,7 @@ class Divergence:
         self._said = False
 
     def after(self, update: int, loss: float) -> str:
-        """The warning after an update; "" if there is nothing to report, and after the first warning.
-
-        Args:
-            loss: per target, in nats.
-        """
+        """The warning after an update by its loss per target; "" for none, and after the first one."""
         if self._said:
             return ""
         self._lowest = min(self._lowest, loss)

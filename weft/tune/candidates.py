@@ -138,14 +138,9 @@ def choose(
     screen: Callable[[], Reporter] = Reporter,
     plugins: Collection[str] = (),
 ) -> ModelChoice:
-    """Train and score the candidates, and choose one.
+    """Train and score the candidates, whose recipes are given as text, and choose one; all that were tried.
 
-    Args:
-        recipes: the text of the recipe of each candidate.
-        folder: for their runs.
-
-    Returns:
-        All that were tried. Ctrl-C ends a training, and its best model so far counts.
+    Their runs are in `folder`. Ctrl-C ends a training, and its best model so far counts.
     """
 
     def report(checked: CheckedRecipe) -> Reporter:

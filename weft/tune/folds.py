@@ -22,8 +22,8 @@ from weft.run.loading import task_class
 from weft.run.train import train_run
 from weft.run.training import check_recipe
 from weft.store import files, jsonfile
-from weft.train.data_files import check_unchanged
 from weft.train.reporting import MetricsFile
+from weft.train.resume import check_unchanged
 from weft.tune.plan import QUIET
 
 

@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from weft.config import Table, dump, parse, read_recipe
-from weft.config.recipe import at, difference
-from weft.config.shipped import find_recipe
+from weft.config.recipe import at, difference, find_recipe
 from weft.errors import ConfigError
 from weft.run.training import check_recipe, with_defaults
 from weft.store import files, jsonfile

@@ -97,7 +97,7 @@ def _saved(run: Path) -> SavedCalibration | None:
 
 
 def _fingerprint(run: Path) -> str:
-    """The digest of the model, or of the one before that was calibrated; see train/refit.py."""
+    """The digest of the model, or of the one before that was calibrated; see train/finish.py."""
     place = run / "model.safetensors"
     if (refit := weights.refit_of(place)) is not None:
         return refit.chosen

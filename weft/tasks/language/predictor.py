@@ -22,7 +22,7 @@ from weft.nn.positions import most_positions
 from weft.search.beam import beam_search
 from weft.search.hypotheses import Hypotheses
 from weft.search.offered import written
-from weft.search.settings import search
+from weft.search.sampling import search
 from weft.search.trace import Trace
 from weft.tasks.answer_list import AnswerList
 from weft.tasks.export import ModelExport, random_texts, some_of

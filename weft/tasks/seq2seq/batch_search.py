@@ -35,7 +35,7 @@ from weft.search.diverse import diverse_search
 from weft.search.hypotheses import Hypotheses, joined
 from weft.search.offered import Decoding
 from weft.search.required import required
-from weft.search.settings import search
+from weft.search.sampling import search
 from weft.search.step import decoding_rules, ensemble, ruled
 from weft.search.trace import Trace
 from weft.tasks.seq2seq.glossary import in_domain, read_glossary

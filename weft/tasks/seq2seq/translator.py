@@ -2,7 +2,7 @@
 
 Its attention is the alignment of the words. A translation keeps what a model that has seen few of them gets
 wrong: text without letters, placeholders ("%s"), numbers, and characters that the vocabulary lacks.
-Read next: batch_search.py; ../../search/beam.py; ../../text/kept.py; ../../figures/pharaoh.py,
+Read next: batch_search.py; ../../search/beam.py; ../../text/kept.py; ../../figures/records.py,
 which turns attention into pairs of words.
 """
 
@@ -24,8 +24,7 @@ import torch
 from weft.data.languages import CODE, SIDES, code_of
 from weft.data.shortlist import Shortlist
 from weft.errors import ConfigError, DataError, ShapeError
-from weft.figures.pharaoh import merge, pharaoh
-from weft.figures.records import Figure
+from weft.figures.records import Figure, merge, pharaoh
 from weft.metrics.bleu import least_risk
 from weft.models import Generator
 from weft.probe import probe

@@ -169,12 +169,7 @@ class Risk(Criterion):
 
 
 def expected(logp: Tensor, errors: Tensor, sharpness: float) -> Tensor:
-    """Σ_y Q(y) Δ(y) of each row.
-
-    Args:
-        logp: [B, C] log-probability of the candidates; -inf for padding.
-        errors: [B, C] Δ.
-    """
+    """Σ_y Q(y) Δ(y) of each row, of candidates' logp [B, C], -inf for padding, and errors Δ [B, C]."""
     return ((sharpness * logp).softmax(1) * errors).sum(1)
 
 

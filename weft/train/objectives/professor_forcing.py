@@ -80,11 +80,7 @@ class ProfessorForcing(Objective):
 
 
 class Discriminator(nn.Module):
-    """Computes the logit of D: a bidirectional GRU over the states, then two layers.
-
-    Args:
-        size: size of the GRU per direction, and of the layer above it.
-    """
+    """Computes the logit of D: a bidirectional GRU of `size` over the states, then two layers."""
 
     def __init__(self, in_size: int, size: int) -> None:
         super().__init__()
@@ -129,13 +125,7 @@ class Adversaries(Criterion):
         return Loss(total + (beside - beside.detach()), count)
 
     def costs(self, true: Tensor, free: Tensor, mask: Tensor) -> Costs:
-        """The discriminator's costs for both kinds of states.
-
-        Args:
-            true: [B, T, D] states with true words as input.
-            free: [B, T, D] states with the decoder's own words as input.
-            mask: [B, T], True = real.
-        """
+        """The discriminator's costs for states [B, T, D] after true words, and after its own."""
         seen, own = self.own(true.detach(), mask), self.own(free.detach(), mask)
         critic = F.softplus(-seen) + F.softplus(own)
         fool = F.softplus(-self._frozen(free, mask))
