@@ -267,7 +267,7 @@ def test_a_long_function_is_seen() -> None:
     assert long_functions("def f():\n" + "    pass\n" * 59) == []
 
 
-@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"]], ids=["import", "help", "version"])
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["--version"], ["inspect", "--help"]])
 def test_the_command_line_starts_without_torch(arguments: list[str]) -> None:
     code = (
         "import sys\nfrom weft.cli import main\n"

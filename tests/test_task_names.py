@@ -22,7 +22,7 @@ NAMES_A_TASK = {
     "weft/figures/series.py",
     "weft/importing/kits/eole.py",
     "weft/importing/kits/joeynmt.py",
-    "weft/inspect/views/forecast.py",
+    "weft/inspect/views/curves.py",
     "weft/serve/translation.py",
     "weft/serve/watching.py",
     "weft/tasks/pictures/recipe.py",

@@ -46,6 +46,14 @@ def parts(room: ModuleType, contract: type) -> dict[str, type]:
     }
 
 
+def classes(room: ModuleType, contract: type) -> list[type]:
+    """All parts of a folder where names do not count, so that a file may have several."""
+    files = [
+        importlib.import_module(f"{room.__name__}.{one.name}") for one in pkgutil.iter_modules(room.__path__)
+    ]
+    return [part for file in files for part in _own(file, contract)]
+
+
 def folders(room: ModuleType, contract: type) -> list[str]:
     """The sorted names of parts that are folders, without importing them."""
     return sorted(

@@ -188,7 +188,7 @@ def export(model: Generator, vocabulary: int, folder: Path) -> None:
 
 def write_ctranslate2(model: Generator, vocabulary: int, folder: Path) -> None:
     """Write a Transformer as `weft export --to ctranslate2` does, with numbers as tokens."""
-    from weft.export.ctranslate2_model import save
+    from weft.export.formats.ctranslate2 import save
     from weft.export.network import TransformerNetwork
 
     if not isinstance(model.encoder, TransformerEncoder):

@@ -13,7 +13,7 @@ from weft.export.format import Format
 from weft.export.formats.huggingface import HuggingFace
 from weft.export.formats.onnx import Onnx
 from weft.export.formats.tokenizer import TokenizerOnly
-from weft.export.shared import share
+from weft.export.quantise import share
 from weft.store.run_directory import lock
 
 
@@ -50,7 +50,7 @@ def test_the_files_that_are_compared_are_those_that_are_written(
         content = np.frombuffer(weights.read_bytes(), np.float32)
         weights.write_bytes((-content).tobytes())
 
-    monkeypatch.setattr("weft.export.shared.share", spoil)
+    monkeypatch.setattr("weft.export.quantise.share", spoil)
     said = refused(weft("export", trained, "--to", "onnx", "--output", tmp_path / "out"))
     assert "answers equal Weft's" in said and list(tmp_path.iterdir()) == []
 

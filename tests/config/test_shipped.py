@@ -7,7 +7,6 @@ import pytest
 
 from tests.commands.shell import weft
 from weft import config
-from weft.config import shipped
 from weft.config.recipe import find_recipe, recommended, shipped
 from weft.errors import ConfigError
 from weft.store import files

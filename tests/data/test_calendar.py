@@ -11,7 +11,7 @@ from weft.data.calendar import after, grid, infer, months_of, resampled, season_
 from weft.data.series import Columns, read_series
 from weft.data.times import read_times
 from weft.errors import ConfigError, DataError
-from weft.export.programs import times as programs
+from weft.export.programs import tables as programs
 
 
 def dates(*texts: str) -> np.ndarray:

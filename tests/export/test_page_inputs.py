@@ -16,7 +16,8 @@ pytest.importorskip("onnxruntime", reason="pip install -e .[export]")
 from tests.export.pages import NODE, node
 from tests.export.runs import TEXTS
 from tests.slow import leading
-from weft.export import page, tokenizer
+from weft.export import page
+from weft.export.formats import tokenizer
 from weft.export.programs.recordings import RecordingTranscriber, samples_of
 from weft.export.programs.tables import TableForecaster
 from weft.text.loading import portable

@@ -17,8 +17,7 @@ import onnx
 from PIL import Image
 
 from weft.export.programs import assemble
-from weft.export.programs.columns import texts_of
-from weft.export.programs.main import inputs
+from weft.export.programs.main import inputs, texts_of
 from weft.export.programs.picture_files import picture
 from weft.export.programs.writers import repeated
 

@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from weft.export import packed
 from weft.export.programs.common import OnnxGraph
-from weft.export.quantise import eight_bits, quantise
-from weft.export.shared import share, stored
+from weft.export.quantise import eight_bits, quantise, share, stored
 
 V, D, H, S, B = 307, 23, 13, 5, 3
 

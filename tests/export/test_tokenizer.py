@@ -5,7 +5,7 @@ import json
 import pytest
 from tokenizers import Tokenizer
 
-from weft.export import tokenizer
+from weft.export.formats import tokenizer
 from weft.text.vocabulary import UNK, Vocabulary
 
 TEXTS = ["a cat sat on the <b>mat</b>", "unk pad eos sos <x> end of a", "pads < > the eos"] * 3

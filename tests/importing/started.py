@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 
 from tests.commands.shell import Answer, weft
 from tests.laws.members import close
+from weft.data.corpora import corpus
 from weft.run import open_run
 
 TAGGED = {"Click": "V", "the": "D", "button": "N", ".": "P"}
@@ -66,3 +68,21 @@ def first_pieces(ends: list[int]) -> list[int]:
     """The first piece of each word, given where each piece of TEXT ends; a space may be its own piece."""
     before = [max(TEXT.index(word) - 1, 0) for word in WORDS]
     return [next(n for n, end in enumerate(ends) if end > place) for place in before]
+
+
+SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
+
+
+def tokenizer(*symbols: str) -> Tokenizer:
+    """A byte-level tokenizer like BART's, trained on a few sentences, with more special symbols."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=311, special_tokens=[*SPECIALS, *symbols], initial_alphabet=alphabet, show_progress=False
+    )
+    made.train_from_iterator(
+        [source for _, source, _ in corpus("libreoffice-help", "en", "es", "test")], trainer
+    )
+    return made

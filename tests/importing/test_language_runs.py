@@ -23,7 +23,7 @@ from tests.laws.members import close
 from weft.errors import WeftError
 from weft.importing.runs import import_run
 from weft.run import open_run
-from weft.serve.continuing import Ask, How, go_on
+from weft.serve.completions import Ask, How, go_on
 
 LINES = ["Click the button.", "In 2024, we'll pay 1234567 €", "x", "中文 and ünicode 🙂", "The  file is open"]
 

@@ -15,9 +15,8 @@ from tokenizers import Tokenizer, processors
 pytest.importorskip("transformers", reason="pip install --group import-tests")
 
 from tests.commands.shell import refused, weft
-from tests.importing.byte_level import tokenizer
 from tests.importing.random_models import PAIRS, pair_model
-from tests.importing.started import trains_on
+from tests.importing.started import tokenizer, trains_on
 from tests.laws.members import close
 from weft.data.corpora import corpus
 from weft.errors import ConfigError

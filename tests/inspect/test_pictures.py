@@ -11,8 +11,7 @@ from PIL import Image
 from tests.commands.shell import refused, weft
 from tests.inspect.every import looked_at
 from weft.figures.sheets import lit
-from weft.inspect.views.heard import HeardView
-from weft.inspect.views.picture import PictureView, strip
+from weft.inspect.views.media import HeardView, PictureView, strip
 from weft.inspect.views.view import View
 from weft.run import LoadedRun
 from weft.tasks.caption.predictor import Captioner

@@ -382,7 +382,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
         return to, found, Library(found, folder / "out")
     from weft.export.formats.ctranslate2 import Engine
-    from weft.export.tokenizer import names
+    from weft.export.formats.tokenizer import names
 
     return to, found, Engine(found, folder / "out", names(found.source, to), names(found.target, to))
 

@@ -18,8 +18,8 @@ import pytest
 
 from tests.serve.client import Reply, ask, post
 from weft.serve.batcher import BatchJob
-from weft.serve.documents import Shelf
 from weft.serve.limits import Refusal
+from weft.serve.translation import Shelf
 
 PAGE = b"<h1>alpha</h1>\n<p>beta <b>gamma</b> delta. Eta</p><!-- eta -->\n"
 
@@ -178,7 +178,7 @@ def test_an_upload_that_takes_long_does_not_make_another_client_wait(
     monkeypatch: pytest.MonkeyPatch, serving: Any
 ) -> None:
     """Two documents of one client are opened one after the other; that of another client at once."""
-    from weft.serve.documents import Documents
+    from weft.serve.translation import Documents
 
     async def opened() -> list[str]:
         documents = Documents(serving.translation, Shelf())
@@ -203,7 +203,7 @@ def test_an_upload_that_takes_long_does_not_make_another_client_wait(
 def test_a_client_that_leaves_frees_its_place_and_many_documents_are_refused(
     address: str, monkeypatch: pytest.MonkeyPatch, serving: Any
 ) -> None:
-    from weft.serve import documents
+    from weft.serve import translation
 
     ended, count = [], []
 
@@ -218,12 +218,12 @@ def test_a_client_that_leaves_frees_its_place_and_many_documents_are_refused(
     body = upload(b"alpha", "a.txt")
     head = f"POST /translate_file HTTP/1.1\r\nHost: localhost\r\nContent-Type: {FORM}\r\n"
     with monkeypatch.context() as patch:
-        patch.setattr(documents, "document_sentences", waiting)
+        patch.setattr(translation, "document_sentences", waiting)
         lines = []
-        for n in range(documents.EACH + 2):
+        for n in range(translation.EACH + 2):
             lines.append(socket.create_connection((host, int(port)), timeout=20))
             lines[-1].sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            if n >= documents.EACH:
+            if n >= translation.EACH:
                 assert b" 429 " in lines[-1].recv(100)
         for line in lines:
             line.close()
@@ -235,7 +235,7 @@ def test_a_client_that_leaves_frees_its_place_and_many_documents_are_refused(
 
 
 def test_a_document_waits_no_longer_than_the_deadline(serving: Any) -> None:
-    from weft.serve.documents import Documents
+    from weft.serve.translation import Documents
 
     async def late() -> None:
         documents = Documents(serving.translation, Shelf())

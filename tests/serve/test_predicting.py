@@ -231,8 +231,8 @@ def test_a_word_is_replaced_by_whole_words(address: str) -> None:
 def test_a_word_of_a_run_with_tokens_beyond_its_vocabulary_is_replaced(
     served: Callable[[str], Any], name: str
 ) -> None:
-    from weft.serve.alternatives import alternatives
     from weft.serve.limits import Refusal
+    from weft.serve.pages import alternatives
     from weft.serve.watching import NOTHING
 
     run = served(name)

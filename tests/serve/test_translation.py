@@ -1,16 +1,20 @@
 """LibreTranslate's interface: every form of request, its real clients, one answer for one and for many."""
 
+import json
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from tests.commands import corpus
 from tests.commands.corpus import WORDS
-from tests.commands.shell import weft
+from tests.commands.shell import refused, weft
 from tests.serve.client import ask, post
+from tests.serve.conftest import application, listening
 from weft.serve.batcher import Batcher
 from weft.text.vocabulary import Vocabulary
 
@@ -187,3 +191,92 @@ def test_notes_say_what_is_copied_or_lost(address: str) -> None:
     ]
     assert "notes" not in post(f"{address}/translate", {**asked, "q": "alpha"}).body
     assert told(address, "beta {count} %s") == "due {count} %s"
+
+
+PARTS = (
+    "{use: transformer, size: 12, num_layers: 1, num_heads: 2, inner: 19, positions: learned, max_length: 11}"
+)
+
+
+@pytest.fixture(scope="module")
+def short(library: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The server of a run with 11 positions."""
+    folder = tmp_path_factory.mktemp("short")
+    changes = [f"model.encoder={PARTS}", f"model.decoder={PARTS}", "model.embedding.size=12"]
+    recipe = corpus.make(folder / "toy")
+    weft("train", recipe, "--run", folder / "run", "training.max_updates=40", *changes, code=0)
+    with listening(application(folder / "run", tokens=300)) as where:
+        yield where
+
+
+def test_the_others_of_a_batch_are_answered(short: str) -> None:
+    def asked(text: str | list[str]) -> Any:
+        return post(f"{short}/translate", {"q": text, "source": "xx", "target": "yy"})
+
+    long = "beta " * 13
+    texts = ["alpha", long, "gamma delta", ["alpha", long], ["alpha", "beta"]] * 3
+    with ThreadPoolExecutor(len(texts)) as pool:
+        replies = list(pool.map(asked, texts))
+    assert [one.status for one in replies] == [200, 400, 200, 400, 200] * 3
+    said = replies[1].body["error"]
+    assert said.startswith("the sentence 'beta beta") and "expected at most 11 positions, got 13" in said
+    assert replies[3].body["error"] == said
+    assert all(one.body == asked(text).body for one, text in zip(replies, texts, strict=True))
+
+
+GIVEN = {"q": "alpha\u2028beta", "s": "uno\ndos 🙂", "source": "xx", "target": "yy"}
+
+
+def test_it_is_refused_if_no_file_is_named(address: str) -> None:
+    reply = post(f"{address}/suggest", GIVEN)
+    assert reply.status == 403 and reply.body == {"error": "suggestions are disabled on this server"}
+    assert ask(f"{address}/frontend/settings").body["suggestions"] is False
+
+
+@pytest.fixture
+def keeping(library: None, runs: Path, tmp_path: Path) -> Any:
+    file = tmp_path / "suggestions.jsonl"
+    with listening(application(runs / "toy", characters=50, suggestions=file)) as where:
+        yield where, file
+
+
+def test_each_is_a_line_of_the_file(keeping: Any) -> None:
+    where, file = keeping
+    assert ask(f"{where}/frontend/settings").body["suggestions"] is True
+    assert (post(f"{where}/suggest", GIVEN).body, file.stat().st_mode & 0o77) == ({"success": True}, 0)
+    form = b"q=gamma&s=tres&source=xx&target=yy"
+    assert ask(f"{where}/suggest", form, "application/x-www-form-urlencoded").body == {"success": True}
+    first, second, end = file.read_text("utf-8").split("\n")
+    assert {name: json.loads(first)[name] for name in GIVEN} == GIVEN and end == ""
+    assert json.loads(second)["s"] == "tres" and set(json.loads(second)) == {*GIVEN, "time"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"q": ""}, {"s": None}, {"source": 5}, {"s": "x" * 51}, {"q": "\ud800"}, {"target": ""}],
+    ids=str,
+)
+def test_what_is_incomplete_or_too_long_is_refused_and_not_kept(keeping: Any, change: dict[str, Any]) -> None:
+    where, file = keeping
+    assert post(f"{where}/suggest", GIVEN | change).status == 400
+    assert not file.exists()
+
+
+def test_a_file_that_cannot_be_written_or_is_full_is_503(
+    keeping: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    from weft.serve import translation
+
+    where, file = keeping
+    file.mkdir()
+    assert post(f"{where}/suggest", GIVEN).status == 503
+    file.rmdir()
+    monkeypatch.setattr(translation, "SUGGESTIONS_BYTES", 3)
+    assert [post(f"{where}/suggest", GIVEN).status for _ in range(2)] == [200, 503]
+    assert len(file.read_text("utf-8").splitlines()) > 0
+
+
+def test_a_file_in_no_folder_is_refused_at_the_start(runs: Path, tmp_path: Path) -> None:
+    said = refused(weft("serve", runs / "toy", "--suggestions", tmp_path / "no" / "such.jsonl"))
+    assert "no such directory" in said

@@ -3,7 +3,7 @@
 A small file can unpack to a large one, and a library written in C can fail on it. So the server never opens
 one itself: each step (detect the language, read the sentences, write the translation) is a child process that
 ends after it, or with its client. Both speak JSON, as neither has to trust the other.
-Read next: files.py; ../serve/documents.py, which uses it.
+Read next: files.py; ../serve/translation.py, which uses it.
 """
 
 import asyncio

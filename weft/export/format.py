@@ -34,23 +34,15 @@ class Format(ABC):
     def check(self, opened: LoadedRun, int8: bool | None) -> None:
         """Check, before anything is written, that the format can express the run.
 
-        The arguments are those of `write`.
-
-        Raises:
-            ConfigError: one sentence that names the part that it cannot express, and what to do.
+        A ConfigError names the part that it cannot express, and says what to do.
         """
 
     @abstractmethod
     def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
-        """Write the files and compare the result with Weft's own answers.
+        """Write the files of a checked run and compare the result with Weft's own answers.
 
-        Args:
-            opened: a checked run on the CPU, in evaluation mode.
-            folder: an empty directory; it becomes the output directory if nothing is raised.
-            int8: whether to store the weights as 8-bit integers; None for the format's usual way.
-
-        Returns:
-            The lines of the report: sizes, and the largest difference from Weft.
+        The folder is empty and becomes the output if nothing is raised. `int8` stores weights as 8-bit
+        integers, None in the format's usual way. The report has sizes and the largest difference from Weft.
         """
 
     def result(self, folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Weights as 8-bit integers, by onnxruntime's dynamic quantisation.
+"""Smaller graphs: weights as 8-bit integers by onnxruntime's dynamic quantisation, equal weights stored once.
 
 Two kinds of weights are not left to onnxruntime. A table that a graph looks up is stored once, also where a
 product uses it too, with a scale for each row. The weights of GRUs and plain RNNs are stored as integers and
@@ -6,8 +6,9 @@ become float32 when a program loads the graph, because onnxruntime multiplies th
 Read next: formats/onnx.py.
 """
 
+import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +153,43 @@ def eight_bits(weight: np.ndarray, largest: int = LARGEST) -> tuple[np.ndarray, 
     scales = np.abs(weight).max(-1, keepdims=True) / largest
     scales[scales == 0] = 1
     return np.rint(weight / scales).astype(np.int8), scales.astype(np.float32)
+
+
+SMALLEST = 1024  # bytes; smaller tensors stay in their graph
+ALIGNED = 4096  # so that a program can map the file into memory
+
+
+def stored(paths: Sequence[Path]) -> int:
+    """Bytes of graphs whose equal tensors are stored once."""
+    total, seen = 0, set()
+    for path in paths:
+        total += path.stat().st_size
+        for tensor in onnx.load(path).graph.initializer:
+            key = hashlib.sha256(tensor.raw_data).digest()
+            total -= len(tensor.raw_data) * (key in seen)
+            seen.add(key)
+    return total
+
+
+def share(paths: Sequence[Path], weights: Path) -> None:
+    """Move the large tensors of graphs to one file."""
+    places: dict[bytes, int] = {}
+    graphs = [onnx.load(path) for path in paths]
+    with open(weights, "wb") as file:
+        for graph in graphs:
+            for tensor in graph.graph.initializer:
+                data = tensor.raw_data
+                if len(data) < SMALLEST:
+                    continue
+                key = hashlib.sha256(data).digest()
+                if key not in places:
+                    file.write(b"\0" * (-file.tell() % ALIGNED))
+                    places[key] = file.tell()
+                    file.write(data)
+                tensor.ClearField("raw_data")
+                tensor.data_location = onnx.TensorProto.EXTERNAL
+                about = {"location": weights.name, "offset": places[key], "length": len(data)}
+                for name, value in about.items():
+                    tensor.external_data.add(key=name, value=str(value))
+    for graph, path in zip(graphs, paths, strict=True):
+        path.write_bytes(graph.SerializeToString())

@@ -46,7 +46,7 @@ def examples(run: Path) -> Examples:
 
 def kinds() -> dict[str, type[View]]:
     """All views by name, in the order of the page."""
-    found: list[Any] = list(rooms.parts(weft.inspect.views, View).values())
+    found: list[Any] = rooms.classes(weft.inspect.views, View)
     return {name_of(kind): kind for kind in sorted(found, key=lambda kind: kind.order)}
 
 

@@ -18,7 +18,6 @@ from weft.errors import CheckpointError, ConfigError, DataError
 from weft.metrics.scored import unread
 from weft.nn import devices
 from weft.run.loading import make_task, model_description, open_run, task_class
-from weft.run.training import SIZES, gpu_overrides, with_start
 from weft.store import digests, files, run_directory, weights
 from weft.tasks.reused import VOCABULARIES, ReusedEncoder
 from weft.tasks.task import Task

@@ -1,7 +1,7 @@
 """The likeliest whole next words: a beam over pieces; a word ends where the next piece begins another.
 
 A word's probability is that of its pieces, times that of no further piece. Read next: ../text/vocabulary.py,
-which pieces begin a word; ../serve/alternatives.py, the words that the page offers.
+which pieces begin a word; ../serve/pages.py, the words that the page offers.
 """
 
 from collections.abc import Sequence

@@ -19,14 +19,13 @@ from weft.serve import schemas
 from weft.serve.batcher import Batcher
 from weft.serve.completions import Completions
 from weft.serve.counts import AccessLog, Counts, RequestCounter
-from weft.serve.documents import Documents, Shelf
 from weft.serve.forms import HANDLERS, BodyLimits, Json, JsonRoute, dumped, refusing
 from weft.serve.guard import Access, sign_in
 from weft.serve.limits import BEAM, Refusal, ServerLimits, print_error
 from weft.serve.openapi import description, may, streams
 from weft.serve.pages import FILES, Pages
 from weft.serve.served import Backend, ServedRun
-from weft.serve.translation import TranslationHandlers
+from weft.serve.translation import Documents, Shelf, TranslationHandlers
 
 DOCUMENTS = "/translate_file"
 POST, BOTH = ("POST",), ("GET", "POST")

@@ -18,9 +18,7 @@ from weft.serve.limits import Refusal, print_error, refusal_of_disk
 from weft.text.segments import Sentence
 from weft.wording import plural
 
-Stopped = Callable[[], bool]
-"""Whether no client is waiting any more."""
-
+Stopped = Callable[[], bool]  # whether no client is waiting any more
 Work = Callable[[list[Any], Stopped], Sequence[Any]]
 """Maps items to one answer each; checks `Stopped` at every step and raises `ClientLeft` if it is True."""
 
@@ -30,21 +28,15 @@ Emit = Callable[[dict[str, Any]], None]
 StreamWork = Callable[[list[Any], Emit, Stopped], None]
 """Answers items by events; otherwise as `Work`."""
 
-SIZES = (500, 5_000)
-"""Maximum size of a job, in characters, of every lane but the last."""
-
+SIZES = (500, 5_000)  # maximum size of a job, in characters, of every lane but the last
 PADDED = 16_000
 """Maximum characters of a batch, each text counted as the longest: bounds the longest step of a model."""
 
 RESERVED = 8
 """A client may always have this part of the queue (one divided by it), however much of it others have."""
 
-CLIENTS = 1000
-"""Maximum number of clients whose last turn is remembered."""
-
-ITEM = 100
-"""Characters that an input other than text counts as."""
-
+CLIENTS = 1000  # maximum number of clients whose last turn is remembered
+ITEM = 100  # characters that an input other than text counts as
 STUCK_SECONDS = 10.0
 """A batch is stuck if it still runs this long after the last of its deadlines."""
 
@@ -54,16 +46,10 @@ class ClientLeft(Exception):
 
 
 class BatchJob:
-    """Some items of one request, answered in one or more batches.
+    """Some items of one request, answered in one or more batches within some seconds.
 
-    Args:
-        key: jobs with equal keys may share a batch.
-        work: answers items; jobs with equal keys have equivalent work.
-        items: the inputs.
-        seconds: deadline, after which the job is abandoned.
-        size: characters to read and write, roughly; by default those of the items.
-        check: called by the thread before the first item is begun; may raise Refusal.
-        client: the sender of the request; clients take turns.
+    Jobs with equal keys have equivalent work and may share a batch. `size` counts the characters to read and
+    write, roughly; the thread calls `check`, which may raise Refusal, before it begins the first item.
     """
 
     def __init__(
@@ -303,8 +289,7 @@ class Lane:
             del found[: len(part.numbers)]
 
 
-LAST_SECONDS = 2.0
-"""How long `Batcher.drain` waits for the threads to end."""
+LAST_SECONDS = 2.0  # how long `Batcher.drain` waits for the threads to end
 
 
 class Batcher:

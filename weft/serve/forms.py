@@ -55,17 +55,11 @@ FREE_BYTES = 16 * 1024
 """Bytes of each body that do not count for the limit of all: large requests never delay short ones. Those of
 a document count, as opening it costs more than its bytes."""
 
-KEYLESS_BYTES = 64 * 1024
-"""Of a body whose key is in it."""
-
+KEYLESS_BYTES = 64 * 1024  # of a body whose key is in it
 MOST_FIELDS = 200
 
-DEPTH = 16
-"""Of lists and objects inside each other in JSON."""
-
-BODIES_SECONDS = 5
-"""When a client may try again after it met that limit."""
-
+DEPTH = 16  # of lists and objects inside each other in JSON
+BODIES_SECONDS = 5  # when a client may try again after it met that limit
 KEY = "an API key is required to send more than {:,} bytes; send it in the header Authorization: Bearer KEY"
 NO_JSON = "the body is not valid JSON in UTF-8; send an object with the request's fields"
 DEEP = f"the JSON of the body is nested deeper than {DEPTH} lists and objects; send a plainer one"

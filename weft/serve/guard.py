@@ -35,8 +35,7 @@ OPEN |= {"/health", "/health/live", "/health/ready", "/spec", "/frontend/setting
 """Addresses that need no key: the page, which asks for it, descriptions and probes."""
 FIELDS = {"/translate", "/translate_file", "/detect", "/suggest"}
 """Addresses where the key may be the field `api_key`, as in LibreTranslate."""
-SECRET = "/download_file/"
-"""The names below this address are keys themselves."""
+SECRET = "/download_file/"  # the names below this address are keys themselves
 FREE = {"/api/runs", "/api/curves", "/metrics"}
 """Addresses that do not count for the rate limit: the page and Prometheus ask them again and again."""
 UNKNOWN = "unknown API key; ask the operator of this server for one"

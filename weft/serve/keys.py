@@ -22,9 +22,7 @@ from weft.errors import ConfigError
 from weft.serve.limits import Refusal, refusal_of_disk
 from weft.store import jsonfile
 
-LARGEST = 4 * 2**20
-"""Maximum bytes of the file, which is read for every request."""
-
+LARGEST = 4 * 2**20  # maximum bytes of the file, which is read for every request
 LINE = re.compile(r"(?P<name>[A-Za-z0-9._@-]{1,64}):(?P<hash>[0-9a-f]{64})(?::(?P<limit>[1-9][0-9]{0,8}))?")
 FORM = "NAME:SHA256 or NAME:SHA256:REQUESTS_PER_MINUTE"
 

@@ -12,21 +12,11 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 
-BEAM = 16
-"""Maximum number of hypotheses, answers or choices for one text."""
-
-MAX_TOKENS = 512
-"""Maximum number of tokens written for one text."""
-
-LINES = 16
-"""Maximum number of tokens of a request, in multiples of the maximum per text."""
-
-LOGPROBS = 20
-"""Maximum number of alternatives per token."""
-
-FORM_BYTES = 10_000
-"""Of a form besides its file."""
-
+BEAM = 16  # maximum number of hypotheses, answers or choices for one text
+MAX_TOKENS = 512  # maximum number of tokens written for one text
+LINES = 16  # maximum number of tokens of a request, in multiples of the maximum per text
+LOGPROBS = 20  # maximum number of alternatives per token
+FORM_BYTES = 10_000  # of a form besides its file
 LOG_CHARACTERS = 2000
 
 LESS = "; send less at once"
@@ -35,13 +25,8 @@ LESS = "; send less at once"
 class Refusal(HTTPException):
     """An error response: a status and a sentence for the client.
 
-    Args:
-        status: HTTP status.
-        sentence: what was expected and what was found.
-        retry_after: seconds after which a new try may succeed; 0 if it cannot.
-        closes: whether to close the connection, because the body was not read to its end.
-        param: the field that is wrong, for the routes below /v1.
-        code: a word for programs, for the same routes.
+    `retry_after` is in seconds, 0 if a new try cannot succeed; `closes` ends the connection, because the body
+    was not read to its end; `param`, the wrong field, and `code` are for the routes below /v1.
     """
 
     def __init__(
@@ -79,39 +64,21 @@ def refusal_of_disk(error: BaseException) -> Refusal | None:
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLimits:
-    """Limits per request and for all requests together; each is a maximum.
+    """Limits per request and for all requests together; each is a maximum."""
 
-    Args:
-        body_bytes: bytes of a request body.
-        characters: characters of all texts of a request.
-        document_bytes: bytes of a file to translate.
-        bodies_bytes: bytes of the bodies of all requests in progress, without the beginning of each; one
-            client may have a quarter, or one document.
-        tokens: tokens that a model reads of one text before it writes; a request may have `LINES` times as
-            many.
-        items: texts or lines per request.
-        queue: waiting items; further ones are refused with 429.
-        streams: streamed answers, including waiting ones.
-        batch_rows: items per batch.
-        deadline_seconds: time until an unanswered request is abandoned.
-        connections: open connections; beyond it those without a request are closed.
-        header_seconds: time until the header of a request has arrived.
-        body_seconds: time until its body has arrived, and until a client reads on in its answer.
-    """
-
-    body_bytes: int = 1_000_000
-    characters: int = 20_000
-    document_bytes: int = 10_000_000
-    bodies_bytes: int = 100_000_000
-    tokens: int = 1024
-    items: int = 128
-    queue: int = 512
-    streams: int = 8
-    batch_rows: int = 64
-    deadline_seconds: float = 60.0
-    connections: int = 1000
-    header_seconds: float = 10.0
-    body_seconds: float = 30.0
+    body_bytes: int = 1_000_000  # of a request
+    characters: int = 20_000  # of all texts of a request
+    document_bytes: int = 10_000_000  # of a file to translate
+    bodies_bytes: int = 100_000_000  # of all requests in progress; one client may have a quarter
+    tokens: int = 1024  # that a model reads of one text; a request may have `LINES` times as many
+    items: int = 128  # texts or lines per request
+    queue: int = 512  # waiting items; further ones are refused with 429
+    streams: int = 8  # streamed answers, including waiting ones
+    batch_rows: int = 64  # items per batch
+    deadline_seconds: float = 60.0  # until an unanswered request is abandoned
+    connections: int = 1000  # open ones; beyond it those without a request are closed
+    header_seconds: float = 10.0  # until the header of a request has arrived
+    body_seconds: float = 30.0  # until its body has arrived, and until a client reads on in its answer
 
     @property
     def document_body(self) -> int:

@@ -15,7 +15,7 @@ from pydantic.json_schema import models_json_schema
 
 from weft.errors import DataError
 from weft.serve import schemas
-from weft.serve.continuing import writer_of
+from weft.serve.completions import writer_of
 from weft.serve.forms import FORM_KINDS
 from weft.serve.guard import COOKIE, FIELDS, FREE, is_open
 from weft.serve.limits import BEAM, ServerLimits

@@ -1,34 +1,31 @@
-"""The web page and its data: runs, training curves and streamed answers. Read next: watching.py; page/."""
+"""The web page and its data: runs, training curves, streamed answers, likely words in place of another.
+
+Read next: watching.py; ../search/words.py; page/.
+"""
 
 import asyncio
 import importlib.resources
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
+from math import exp
 from typing import Annotated, Any
 
+import torch
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from weft.serve.alternatives import alternatives
+from weft.search.words import NextWord, WordEdges, next_words
+from weft.serve import schemas
 from weft.serve.batcher import SIZES, BatchJob, Emit, Stopped
-from weft.serve.continuing import CHARACTERS, writer_of
+from weft.serve.completions import BANNED, CHARACTERS, writer_of
 from weft.serve.forms import Json, answered, client_of, fields_of, streamed
-from weft.serve.limits import BEAM, Refusal
+from weft.serve.limits import BEAM, MAX_TOKENS, Refusal, check_most
 from weft.serve.predicting import inputs_of, inside, predicting
-from weft.serve.schemas import (
-    Chosen,
-    Curves,
-    InspectFile,
-    Loaded,
-    Predict,
-    Predicted,
-    ProbableWords,
-    Run,
-    Watch,
-)
 from weft.serve.served import Backend, ServedRun, find_run
-from weft.serve.watching import cells_of, edits_of, several, watch
+from weft.serve.watching import cells_of, edits_of, reading, several, watch, without
 from weft.tasks.seq2seq.glossary import Glossary
+from weft.text.vocabulary import EOS, SOS, Vocabulary
 
 FILES = {"index.html": "text/html", "training.html": "text/html", "page.css": "text/css"}
 SCRIPTS = "common.js page.js key.js draw.js translators.js edits.js curves.js training.js"
@@ -63,12 +60,12 @@ class Pages:
         """List the runs with their settings and examples."""
         return Json(await asyncio.to_thread(lambda: [self._about(run) for run in self.runs.values()]))
 
-    async def curves(self, given: Annotated[Chosen, Query()]) -> Response:
+    async def curves(self, given: Annotated[schemas.Chosen, Query()]) -> Response:
         """The training curves of a run so far."""
         run = find_run(self.runs, given.run)
-        return Json(Curves(run=run.name, curves=await asyncio.to_thread(run.curves)))
+        return Json(schemas.Curves(run=run.name, curves=await asyncio.to_thread(run.curves)))
 
-    async def predict(self, request: Request, given: Predict) -> Response:
+    async def predict(self, request: Request, given: schemas.Predict) -> Response:
         """Answer one input or a list: classes, tags, forecasts, summaries, captions and others."""
         runs = self.runs if given.run else {name: run for name, run in self.runs.items() if run.predicts}
         run = _answering(runs, given.run, "run that answers /predict")
@@ -78,9 +75,9 @@ class Pages:
         check = self._tokens(run, [one for one in items if isinstance(one, str)], "inputs")
         job = BatchJob((run, "predict", edits), work, items, self.limits.deadline_seconds, check=check)
         outputs = await answered(request, self.batcher, job)
-        return Json(Predicted(run=run.name, task=run.kind, outputs=outputs))
+        return Json(schemas.Predicted(run=run.name, task=run.kind, outputs=outputs))
 
-    async def watch(self, request: Request, given: Watch) -> Response:
+    async def watch(self, request: Request, given: schemas.Watch) -> Response:
         """Stream an answer as server-sent events for the page."""
         run = _answering(self.runs, given.run)
         checked = await asyncio.to_thread(self._checked, run, given)
@@ -95,7 +92,7 @@ class Pages:
         events = self.streams.stream(work, [checked], seconds, size=size, check=check, client=client)
         return streamed(events, lambda refusal: {"event": "error", "error": refusal.sentence})
 
-    async def words(self, request: Request, given: Watch) -> Response:
+    async def words(self, request: Request, given: schemas.Watch) -> Response:
         """The likeliest whole words after the prefix of an answer, for the page."""
         run = _answering(self.runs, given.run)
         if not (run.rewriter or run.continues):
@@ -108,10 +105,12 @@ class Pages:
         check = self._tokens(run, [checked["text"]], "text", given.prefix)
         seconds = self.limits.deadline_seconds
         job = BatchJob(object(), work, [checked], seconds, check=check)
-        return Json(ProbableWords(run=run.name, words=(await answered(request, self.streams, job))[0]))
+        return Json(
+            schemas.ProbableWords(run=run.name, words=(await answered(request, self.streams, job))[0])
+        )
 
     async def inside(
-        self, request: Request, given: Annotated[InspectFile, Depends(fields_of(InspectFile))]
+        self, request: Request, given: Annotated[schemas.InspectFile, Depends(fields_of(schemas.InspectFile))]
     ) -> Response:
         """The page of `weft inspect` for a run and an input."""
         run = _answering(self.runs, given.run)
@@ -119,10 +118,10 @@ class Pages:
         job = BatchJob(object(), work, [None], seconds, size=SIZES[-1] + 1)  # seconds for any text
         return HTMLResponse((await answered(request, self.streams, job))[0], headers=CLOSED)
 
-    def _about(self, run: ServedRun) -> Run:
+    def _about(self, run: ServedRun) -> schemas.Run:
         if not run.ready:
-            return Run(name=run.name, task=run.kind, ready=False, targets=[])
-        found = Run(
+            return schemas.Run(name=run.name, task=run.kind, ready=False, targets=[])
+        found = schemas.Run(
             name=run.name,
             task=run.kind,
             ready=True,
@@ -135,7 +134,7 @@ class Pages:
             parameters=sum(one.numel() for one in run.opened.model.parameters()),
         )
         if run.version:
-            found["version"] = Loaded(
+            found["version"] = schemas.Loaded(
                 update=run.version.update, digest=run.version.digest, loaded=run.version.loaded
             )
         return found
@@ -148,7 +147,7 @@ class Pages:
             return lambda: None
         return partial(self.limits.check_tokens, run.rewriter.source.encode, texts, name)
 
-    def _checked(self, run: ServedRun, given: Watch) -> dict[str, Any]:
+    def _checked(self, run: ServedRun, given: schemas.Watch) -> dict[str, Any]:
         text = self.limits.text(given.text, "text")
         if not text.strip() and not run.continues:
             raise Refusal(400, "text: expected some words, got an empty text")
@@ -185,3 +184,67 @@ def _answering(runs: Mapping[str, ServedRun], name: str | None, what: str = "run
     if not run.ready:
         raise Refusal(409, f"{run.name}: no model yet; it is still in training")
     return run
+
+
+WORDS = 8  # maximum number of words
+
+
+def alternatives(run: ServedRun, given: dict[str, Any], stopped: Stopped) -> list[schemas.ProbableWord]:
+    """The likeliest next words of an answer after its prefix, best first."""
+    found = _continued(run, given) if run.continues else _translated(run, given, stopped)
+    return [
+        schemas.ProbableWord(text=text, prob=round(exp(one.logp), 4)) for text, one in found if text.strip()
+    ]
+
+
+@torch.inference_mode()
+def _translated(run: ServedRun, given: dict[str, Any], stopped: Stopped) -> list[tuple[str, NextWord]]:
+    assert run.rewriter is not None
+    plain = replace(run.rewriter.decoding, require=(), prefix="")
+    found, _, source = reading(run, plain, given, stopped)
+    target = found.target
+    before = target.encode(given["prefix"]) or target.begin()
+    check_most(len(before), MAX_TOKENS, "tokens", "prefix")
+    tokens = torch.tensor([source], device=found.device)
+    state = found.model.start(tokens, torch.ones_like(tokens, dtype=torch.bool))
+    *past, last = torch.tensor([SOS, *before], device=found.device).split(1)
+    for token in past:
+        found.model.pause()
+        _, state = found.model.step(token, state)
+    inside = len(before) == len(target.begin())
+    words = next_words(
+        found.model.step,
+        state,
+        last,
+        _edges(target),
+        eos=EOS,
+        count=WORDS,
+        banned=found.banned,
+        inside=inside,
+    )
+    return [(target.decode(one.tokens), one) for one in words]
+
+
+@torch.inference_mode()
+def _continued(run: ServedRun, given: dict[str, Any]) -> list[tuple[str, NextWord]]:
+    writer = writer_of(run, without(run, given["edits"]))
+    text = given["text"] + given["prefix"]
+    row = writer.reading.row(text)
+    state, last = writer.reader.start([row])
+    inside = not text or text[-1].isspace()
+    words = next_words(
+        writer.reader.step,
+        state,
+        last,
+        _edges(writer.vocabulary),
+        eos=EOS,
+        count=WORDS,
+        banned=BANNED,
+        inside=inside,
+    )
+    return [(writer.added(text, row, one.tokens), one) for one in words]
+
+
+def _edges(vocabulary: Vocabulary) -> WordEdges:
+    begins, ends = (torch.tensor(edge) for edge in vocabulary.edges())
+    return WordEdges(begins, ends)

@@ -162,8 +162,7 @@ class Streaming(Fields):
     include_usage: bool = False
 
 
-MOST = 1_000_000
-"""Of a number that has no limit of its own."""
+MOST = 1_000_000  # of a number that has no limit of its own
 
 
 def _narrowing() -> Iterator[tuple[str, Any]]:

@@ -42,12 +42,9 @@ LAST_SECONDS = 1.0
 ACCEPT_SECONDS = 5.0
 """Maximum time for which a server that is shutting down accepts connections."""
 
-QUIET_SECONDS = 0.2
-"""It stops accepting once no client has connected for so long."""
-
+QUIET_SECONDS = 0.2  # it stops accepting once no client has connected for so long
 BACKLOG = 2048  # connections that may wait to be accepted
-FILES = 64
-"""File descriptors for everything but connections."""
+FILES = 64  # file descriptors for everything but connections
 
 
 class Tls(NamedTuple):

@@ -24,7 +24,7 @@ from weft.search.hypotheses import to_lists
 from weft.search.offered import Decoding
 from weft.search.trace import Candidate, Trace
 from weft.serve.batcher import ClientLeft, Emit, Stopped
-from weft.serve.continuing import Ask, How, go_on, spaced, writer_of
+from weft.serve.completions import Ask, How, go_on, spaced, writer_of
 from weft.serve.limits import Refusal
 from weft.serve.schemas import Cell
 from weft.serve.served import ServedRun

@@ -25,16 +25,14 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from weft.errors import ConfigError
 from weft.machine import LAUNCHED, end_with_parent
-from weft.serve.continuing import Ask, How, go_on, writer_of
+from weft.serve.completions import Ask, How, go_on, writer_of
 from weft.serve.counts import SEVERAL
 from weft.serve.served import RELOAD_SECONDS, Reloader, ServedRun
 from weft.serve.translation import translator
 from weft.tasks.predictor import Place
 
 STOPS = (signal.SIGINT, signal.SIGTERM)
-PAUSE_SECONDS = 1.0
-"""Time between two starts of a worker that dies."""
-
+PAUSE_SECONDS = 1.0  # time between two starts of a worker that dies
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.2
 

@@ -13,12 +13,10 @@ import numpy as np
 
 from weft.data.languages import NAMES
 from weft.errors import ConfigError, ExportError
-from weft.export.agreement import sources
-from weft.export.ctranslate2_model import check_parts
 from weft.export.format import Format
-from weft.export.formats.ctranslate2 import measured, write_model
-from weft.export.network import check_search, network
-from weft.export.tokenizer import tokenizer_json
+from weft.export.formats.ctranslate2 import check_parts, measured, write_model
+from weft.export.formats.tokenizer import tokenizer_json
+from weft.export.network import check_search, network, sources
 from weft.models import Generator
 from weft.run import LoadedRun
 from weft.search.offered import SearchSettings

@@ -1,6 +1,6 @@
 """The `transformers` library: a directory that AutoModel… and AutoTokenizer load.
 
-Read next: ../transformers_models.py; ../transformers_decoders.py.
+Read next: ../transformers_models.py.
 """
 
 import json
@@ -13,12 +13,10 @@ import torch
 from torch import Tensor
 
 from weft.errors import ConfigError, ExportError
-from weft.export.agreement import COUNT, compare, sources
 from weft.export.format import Format
-from weft.export.network import TransformerNetwork, check_search, network
-from weft.export.tokenizer import ODD, check_numbers, settings, tokenizer_json
-from weft.export.transformers_decoders import bert, causal
-from weft.export.transformers_models import LibraryModel, family, pair
+from weft.export.formats.tokenizer import ODD, check_numbers, settings, tokenizer_json
+from weft.export.network import COUNT, TransformerNetwork, check_search, compare, network, sources
+from weft.export.transformers_models import LibraryModel, bert, causal, family, pair
 from weft.models import Labeller
 from weft.nn.heads.transformed import Transformed
 from weft.run import LoadedRun

@@ -41,8 +41,7 @@ class Onnx(Format):
         check_search(opened, "onnx")
 
     def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
-        from weft.export.quantise import quantise
-        from weft.export.shared import share, stored
+        from weft.export.quantise import quantise, share, stored
 
         form = opened.pipeline.model_export(opened.model)
         assert form is not None

@@ -54,11 +54,7 @@ class RecordingTranscriber(SourceWriter):
         return [normalised(one) for one in found] if self.sound["normalise"] else found
 
     def frames(self, samples: np.ndarray, rate: int) -> np.ndarray:
-        """[S, F] float32: the logarithm of the power of each band in overlapping windows.
-
-        Args:
-            samples: [N] from -1 to 1.
-        """
+        """[S, F] float32: the log of the power of each band in overlapping windows; samples are -1 to 1."""
         length, hop = self.sound["window"], self.sound["hop"]
         points = 2 * (self.filters.shape[1] - 1)
         samples = resample(samples, rate, self.sound["rate"])

@@ -1,7 +1,7 @@
 """The contract of a view: one aspect of a run, as blocks of a page, a table, JSON and a picture.
 
 To add a view, add one file to this folder. The page draws its blocks with one renderer per kind of block
-(../page/*.js): matrices, lines, tree, choices, points, plane, table, text. Read next: alignment.py, the best
+(../page/*.js): matrices, lines, tree, choices, points, plane, table, text. Read next: attention.py, the best
 known view; ../page/html.py.
 """
 

@@ -1,14 +1,20 @@
-"""Coloured text and confusion: every word and class is there, and nonsense is refused."""
+"""Pictures of texts, classes, scores by length and forecasts: all is there, and nonsense is refused."""
 
 import re
+import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
 
-from weft.errors import ShapeError
+from weft.errors import DataError, ShapeError
 from weft.figures.alignment import confusion_map
+from weft.figures.charts import quality_by_length
 from weft.figures.coloured import coloured_text
 from weft.figures.picture import png, svg
+from weft.figures.records import ForecastRecord
+from weft.figures.series import forecast_figure
+from weft.metrics.bylength import LengthRow
+from weft.metrics.metric import MetricScore
 
 
 def test_every_word_stands_in_the_picture_the_heaviest_darkest() -> None:
@@ -49,3 +55,37 @@ def test_what_does_not_fit_is_refused() -> None:
         coloured_text(["a"], np.array([-1.0]), title="t")
     with pytest.raises(ShapeError, match=r"confusion: .*got \[3, 3\]"):
         confusion_map(np.eye(3), ["a", "b"], title="t")
+
+
+def rows(*values, name="BLEU", counts=(317, 1233, 46, 19), labels=("<=10", "11-20", "21-30", ">30")):
+    scores = [
+        None if value is None else MetricScore(name, value, "tok:13a|bs:9", 7, low=value - 1, high=value + 2)
+        for value in values
+    ]
+    return [LengthRow(*row) for row in zip(labels, counts, scores, strict=True)]
+
+
+def texts(figure):
+    return [e.text for e in ElementTree.fromstring(svg(figure)).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def test_values_counts_and_signature_are_shown():
+    figure = quality_by_length(rows(35.25, 30.5, 20.0, None), title="help en–es $test$")
+    shown = texts(figure)
+    wanted = ["≤ 10", "11–20", "> 30", "n = 317", "n = 1,233", "35.2", "30.5", "20.0", "BLEU"]
+    assert not [text for text in [*wanted, "help en–es $test$"] if text not in shown]
+    assert shown.count("tok:13a|bs:9") == 1
+    assert png(figure).startswith(b"\x89PNG")
+
+
+def test_bins_without_scores_are_refused():
+    with pytest.raises(DataError, match="at least one score"):
+        quality_by_length(rows(None, None, None, None), title="t")
+
+
+def test_the_days_of_a_forecast_stand_equally_apart_over_the_end_of_a_month() -> None:
+    hours = np.datetime64("2017-01-28T00:00:00") + np.arange(432) * np.timedelta64(1, "h")
+    waves = np.sin(np.arange(432) / 4)
+    one = ForecastRecord("wave", hours[:336], waves[:336], hours[336:], waves[336:], None, ())
+    marks = forecast_figure(one).axes[0].get_xticks()
+    assert len(marks) > 4 and np.allclose(np.diff(marks), np.diff(marks)[0])
