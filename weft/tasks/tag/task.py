@@ -20,7 +20,7 @@ from weft.data.batching import Batches
 from weft.data.conll import ReadAs, holds_tags
 from weft.data.conllu import ConlluSentence
 from weft.data.several import called
-from weft.data.vectors import coverage, read_vectors
+from weft.data.vectors import coverage
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.masks import from_lengths
 from weft.metrics.calibration import fitted
@@ -100,7 +100,8 @@ class Spelling(WordVectorSettings):
         spelled: features of the vector that is made of the letters.
         replaced: in training, a word seen n times is replaced by the unknown word with probability
             replaced / (replaced + n).
-        vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
+        vectors: a run of the task embeddings, or a file of word2vec or GloVe vectors, of this size, that the
+            table begins with.
         fixed: leave the vectors as they are, in a second table beside the trained one; better for words that
             training never saw.
         pieces: read a word as the pieces of the vocabulary of `training.start`, with these symbols around a
@@ -610,12 +611,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         train = list(self.data.sentences("train"))
         if not train:
             raise DataError("expected sentences to train on, got none", path=self.data.file("train"))
-        given = self.embedding.vectors
-        vectors: dict[str, np.ndarray] = {}
-        if given is not None:
-            progress("reading word vectors", 0, None)
-            vectors, _ = read_vectors(given)
-        return TaggedText(train, vectors)
+        return TaggedText(train, self.vectors)
 
     def saved(self, run: Path) -> Path:
         return run / "tokenizer.tags.json"
@@ -658,7 +654,7 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         if given is not None:
             words = (form for one in kept for form in one.forms)
             counts = Counter(form.lower() if self.data.lowercase else form for form in words)
-            progress(coverage(given, counts, lowercase="data.lowercase"), 0, 0)
+            progress(coverage(given, vectors, counts, lowercase="data.lowercase"), 0, 0)
         valid = list(self.data.sentences("valid"))
         return TagTraining(self.data, lexicon, kept, valid, vectors, pipeline.features, progress)
 
