@@ -1,6 +1,7 @@
 """Classification from files to answers, as a user types it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import weft as package
 from tests.commands import labelled
 from tests.commands.shell import refused, untouched, weft
-from tests.shared import shared_run
+from tests.shared import copied, shared_run
 
 TASK = "classify"
 
@@ -135,6 +136,56 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
     (number,) = model.reader.vocabulary.encode("splendid")
     row = model.model.embed.table.weight[number] * 11**0.5
     assert row.tolist() == pytest.approx([1.0] * 11)
+
+
+def test_a_linear_model_knows_words_by_their_vectors_and_keeps_none(tmp_path: Path) -> None:
+    recipe = labelled.make_texts(tmp_path / "toy")
+    words = copied(shared_run("embeddings"), tmp_path / "words")
+    kinds = {"fruit": ["apple", "pear", "plum", "fig"], "tool": ["saw", "drill", "axe", "file"]}
+    for name, chosen in (("train.txt", slice(2)), ("valid.tsv", slice(1)), ("test.csv", slice(2, 4))):
+        rows = [(kind, one) for kind, them in kinds.items() for one in them[chosen]] * 5
+        marked = "".join(f"__label__{kind} {one}\n" for kind, one in rows)
+        mark = "," if name == "test.csv" else "\t"
+        table = "".join(f"{one}{mark}{kind}\n" for kind, one in rows)
+        text = marked if name == "train.txt" else f"text{mark}label\n{table}"
+        (tmp_path / "toy" / name).write_text(text)
+    linear = ["model.bag={ngrams: 1, weight: tfidf, solve: true}", "training.metric=loss"]
+    train = "train", recipe, *linear, "training.refit=true", "--run"
+    answer = weft(*train, tmp_path / "run", f"model.embedding.vectors={words}", code=0)
+    assert f"word vectors: {words} has 4 of 4 words of the training text" in answer.err
+    file = tmp_path / "v.txt"
+    weft("export", words, "--vectors", file, code=0)
+    weft(*train, tmp_path / "same", f"model.embedding.vectors={file}", code=0)
+    model = "model.safetensors"
+    assert (tmp_path / "run" / model).read_bytes() == (tmp_path / "same" / model).read_bytes()
+    shutil.rmtree(words)
+    weft(*train, tmp_path / "without", code=0)
+    for name, right in {"run": 1.0, "without": 0.5}.items():  # of words that no labelled text has
+        weft("evaluate", tmp_path / name, "--json", tmp_path / "all.json", code=0)
+        assert json.loads((tmp_path / "all.json").read_text())["scores"]["accuracy"]["value"] == right
+    assert list(package.load(tmp_path / "run").predict(["fig", "axe"])) == ["fruit", "tool"]
+    card = " ".join((tmp_path / "run" / "README.md").read_text().split())
+    assert f"with the word vectors of {words})" in card
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (["model.bag={ngrams: 1}"], "embedding.vectors: requires bag.solve: true"),
+        (
+            ["model.bag={solve: true}", "model.embedding.vectors={run}"],
+            "got the run {run} without; train one",
+        ),
+        (["model.embedding.size=5"], "embedding.size is 5, but the vectors of {vectors} have 2 numbers"),
+    ],
+)
+def test_vectors_that_the_model_cannot_read_are_refused(
+    changes: list[str], sentence: str, run: Path, tmp_path: Path
+) -> None:
+    (vectors := tmp_path / "v.txt").write_text("fine 1 2\n")
+    given = [f"model.embedding.vectors={vectors}", *(one.replace("{run}", str(run)) for one in changes)]
+    said = refused(weft("train", labelled.make_texts(tmp_path / "toy"), "--run", tmp_path / "new", *given))
+    assert sentence.replace("{run}", str(run)).replace("{vectors}", str(vectors)) in said
 
 
 @pytest.mark.parametrize(

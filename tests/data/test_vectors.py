@@ -77,11 +77,11 @@ def test_of_a_word_that_comes_again_the_first_counts_as_in_gensim(tmp_path: Path
 
 
 def test_the_coverage_of_a_text_and_why_it_is_little(tmp_path: Path) -> None:
-    path = tmp_path / "v.txt"
-    path.write_text("cat 1 2\ndog 1 2\nParis 1 2\n")
+    path, words = tmp_path / "v.txt", ["cat", "dog", "Paris"]
 
     def of(kind: str = "word", **counts: int) -> str:
-        return coverage(path, counts, lowercase="data.lowercase", kind=kind).partition(f"{path} has ")[2]
+        said = coverage(path, words, counts, lowercase="data.lowercase", kind=kind)
+        return said.partition(f"{path} has ")[2]
 
     assert of(cat=6, dog=3, cow=3) == "2 of 3 words of the training text, 75.0% of its tokens"
     assert of(Cat=6, DOG=2, cow=2).endswith(

@@ -69,6 +69,12 @@ def texts(*changes: str) -> Make:
     return trained(labelled.make_texts, *changes)
 
 
+def with_vectors(folder: Path) -> Path:
+    """The recipe of `make_texts`, with a file of vectors whose words training never saw."""
+    (recipe := labelled.make_texts(folder)).with_name("v.txt").write_text("great 1 2\nzzz 1 1\nfilm 0 1\n")
+    return recipe
+
+
 def several(*changes: str) -> Make:
     return trained(labelled.make_several, *labelled.SEVERAL, "data.folder={toy}", *changes)
 
@@ -110,6 +116,16 @@ CASES: dict[str, Case] = {
     "calibrated": Case(calibrated(texts()), CLASSIFIED, SCORES, None),
     "letters": Case(
         texts("model.bag={ngrams: 1, edges: true, letters: [2, 4], weight: tfidf}"), CLASSIFIED, SCORES
+    ),
+    "vectors": Case(
+        trained(
+            with_vectors,
+            "model.bag={letters: [2, 4], weight: tfidf, solve: true}",
+            "model.embedding.vectors={toy}/v.txt",
+            "training.metric=loss",
+        ),
+        CLASSIFIED,
+        SCORES,
     ),
     "bayes": Case(texts("model.bag={ngrams: 2, naive_bayes: true}"), CLASSIFIED, SCORES),
     "frequency": Case(texts("model.bag={ngrams: 3, weight: frequency}"), CLASSIFIED, SCORES, None),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.commands.shell import weft
+from tests.commands.shell import refused, weft
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.intervals import FEWEST
 from weft.metrics.scored import ScoreWithBaselines, of_rows
@@ -133,6 +133,52 @@ def test_training_the_written_recipe_gives_the_classifier_of_the_trial(kept: Kep
     changes = "training.monitors=true", "training.refit=false"  # else the validation texts are given back
     assert weft("train", "classify.yaml", "--run", "run", *changes).code == 0
     assert same_weights(Path("run"), found.kept.run)
+
+
+def invented(path: Path, vectors: Path, count: int) -> Path:
+    """Texts of words that occur once, and vectors that tell their class."""
+    draw, rows, lines = random.Random(1), ["label\ttext"], []
+    for number in range(count):
+        words = ["".join(draw.choices("abcdefghijklmnopqrst", k=7)) for _ in range(3)]
+        rows.append(f"{number % 2}\t{' '.join(words)}")
+        lines += [f"{word} {number % 2 * 2 - 1 + draw.gauss(0, 0.1)} {draw.gauss(0, 1)}" for word in words]
+    path.write_text("\n".join(rows) + "\n")
+    vectors.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_given_vectors_are_kept_where_they_are_proven_better(kept: Kept) -> None:
+    file = invented(Path("t.tsv"), Path("v.txt"), 200)
+    weft("init", "classify", file, "--vectors", "v.txt", "--output", "c.yaml", code=0)
+    (found,) = kept
+    assert [one.name for one in found.tried] == ["linear", "vectors"] and found.kept.name == "vectors"
+    written = Path("c.yaml").read_text()
+    assert "embedding: {vectors: v.txt}" in written and "--model linear or network` writes another" in written
+    assert weft("train", "c.yaml", "--run", "run", "training.refit=false").code == 0
+    assert same_weights(Path("run"), found.kept.run)
+
+
+def test_given_vectors_that_gain_nothing_are_left_out(kept: Kept) -> None:
+    file = texts(Path("t.tsv"), 120)
+    Path("v.txt").write_text("good0 1 2\nw1 2 1\n")
+    weft("init", "classify", file, "--vectors", "v.txt", code=0)
+    (found,) = kept
+    assert [one.name for one in found.tried] == ["linear", "vectors", "network"]
+    assert found.kept.name == "linear" and "v.txt" not in Path("classify.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--model", "vectors"], "--model vectors: expected --vectors, got none"),
+        (["--vectors", "t.tsv", "--model", "linear"], "read by a trial and by --model vectors alone"),
+        (["--vectors", "t.tsv", "--no-trial"], "read by a trial and by --model vectors alone"),
+        (["--vectors", "none.txt"], "--vectors none.txt: no such run or file"),
+    ],
+)
+def test_vectors_that_nothing_would_read_are_refused(options: list[str], sentence: str, kept: Kept) -> None:
+    assert sentence in refused(weft("init", "classify", texts(Path("t.tsv"), 120), *options))
+    assert not kept and not Path("classify.yaml").exists()
 
 
 def test_nothing_is_tried_after_a_model_without_a_mistake(kept: Kept) -> None:

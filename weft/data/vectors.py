@@ -13,7 +13,7 @@ import math
 import re
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from math import isfinite
 from pathlib import Path
@@ -90,15 +90,17 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> Vectors:
     return found, size
 
 
-def coverage(path: Path, counts: Mapping[str, int], *, lowercase: str, kind: str = "word") -> str:
-    """How much of a training text has vectors in a file, with a warning and its likely cause if little."""
-    folded = {word.lower() for word in counts}
-    found, alike = set[str](), set[str]()
-    for word, _, _ in _entries(path):
-        if word in counts:
-            found.add(word)
-        if (lower := word.lower()) in folded:
-            alike.add(lower)
+def coverage(
+    path: Path, words: Iterable[str], counts: Mapping[str, int], *, lowercase: str, kind: str = "word"
+) -> str:
+    """How much of a training text has vectors in a file, with a warning and its likely cause if little.
+
+    Args:
+        path: the file, or the run.
+        words: those that have vectors there.
+    """
+    found = counts.keys() & words
+    alike = {word.lower() for word in words}
     total = max(1, sum(counts.values()))
     share = sum(counts[word] for word in found) / total
     anyhow = sum(count for word, count in counts.items() if word.lower() in alike) / total

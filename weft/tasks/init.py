@@ -61,6 +61,7 @@ class ModelCandidate(NamedTuple):
     name: str
     about: str  # "a linear model of words and pairs of words"
     updates: int = 0  # most updates in a trial; 0 for those of its recipe
+    needs: str = ""  # an option without which it is not tried
 
 
 class Trial(NamedTuple):
@@ -82,6 +83,21 @@ class Trial(NamedTuple):
         asked = f"Write this model without a trial: {listed}. Default: the better one of a trial."
         untried = f"Write the model {self.untried} without a trial."
         return Option("model", asked, choices=names), Option("no-trial", untried, bool)
+
+    def asked(self, given: Mapping[str, Any]) -> "Trial":
+        """The same without candidates whose option is not given.
+
+        Raises:
+            ConfigError: an option and the model that reads it are not asked for together.
+        """
+        model, untried = given["model"], given["no_trial"] or given.get("start")
+        for name, needs in ((one.name, one.needs) for one in self.candidates if one.needs):
+            if model == name and given[needs] is None:
+                raise ConfigError(f"--model {name}: expected --{needs}, got none; add it")
+            if given[needs] is not None and (untried or model not in (None, name)):
+                raise ConfigError(f"--{needs}: is read by a trial and by --model {name} alone; leave it out")
+        kept = [one for one in self.candidates if not one.needs or given[one.needs] is not None]
+        return self._replace(candidates=kept)
 
     def refusal(self, new: "NewRecipe") -> str:
         """Why no trial is made; empty if one is."""

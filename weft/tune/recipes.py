@@ -25,23 +25,24 @@ def new_recipe(
     screen: "Callable[[], Reporter]",
 ) -> NewRecipe:
     """The recipe of the model that a trial keeps, whose runs are in `folder`; or without a trial."""
+    trial = init.trial.asked(given) if init.trial else None
     usual = for_this_machine(init.write(given, say))
-    if init.trial is None or given["model"] is not None or given["no_trial"] or given.get("start"):
+    if trial is None or given["model"] is not None or given["no_trial"] or given.get("start"):
         return usual
-    if why := init.trial.refusal(usual):
+    if why := trial.refusal(usual):
         say(why)
         return usual
     from weft.tune.candidates import choose
 
     recipes = {
         one.name: for_this_machine(init.write({**given, "model": one.name}, lambda text: None))
-        for one in init.trial.candidates
+        for one in trial.candidates
     }
     texts = {name: one.recipe for name, one in recipes.items()}
     try:
-        found = choose(init.trial, texts, folder, say=say, screen=screen, plugins=init.plugin()[1:])
+        found = choose(trial, texts, folder, say=say, screen=screen, plugins=init.plugin()[1:])
     except ConfigError as error:
-        say(f"no model was trained ({error}): the recipe is for {init.trial.untried}; --model names another")
+        say(f"no model was trained ({error}): the recipe is for {trial.untried}; --model names another")
         return usual
     say("\n".join(found.table(seconds=True)))
     kept = recipes[found.kept.name]

@@ -51,6 +51,12 @@ def test_words_and_letters_have_limits_of_their_own() -> None:
     assert learn(ngrams=1, letters=(2, 2), min_count=3).kept == [(4,), ("<c",), ("ca",), ("at",), ("t>",)]
 
 
+def test_words_with_vectors_are_items_however_rare() -> None:
+    items = BagItems.learn(Bag(ngrams=1, letters=(2, 2), min_count=3), ROWS, WORDS, [4, 7, 9])
+    assert items.kept == [(4,), (7,), (9,), ("<c",), ("ca",), ("at",), ("t>",)]
+    assert items.documents == [3, 1, 0, 3, 3, 3, 3]
+
+
 def test_tfidf_is_its_formula() -> None:
     items = learn(ngrams=1, weight="tfidf")
     counts = items.counted([6, 4, 4], [])

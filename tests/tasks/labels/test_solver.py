@@ -85,6 +85,26 @@ def test_naive_bayes_ratios_scale_the_items() -> None:
     assert gradient.abs().max() < TEXTS * 1e-4
 
 
+def test_vectors_of_items_are_features_whose_weights_each_item_takes_over() -> None:
+    dense, design = made(6)
+    places, vectors = np.array([2, 3, 5, 11]), np.random.default_rng(7).normal(size=(4, 5))
+    means = dense[:, places] @ vectors
+    scaled = means / np.sqrt(np.square(means).sum(1).mean())
+    rows, weights = [list(range(ITEMS + 5))] * TEXTS, list(np.hstack([dense, scaled]))
+    plain = LabelModel(bag=Bag(solve=True)).build(ITEMS + 5, CLASSES)
+    solve(plain, *[Design.of(rows, weights, design.target, ITEMS + 5)] * 2, 0.7)
+    model, given = model_of(), (torch.from_numpy(places), torch.from_numpy(vectors).float())
+    found = solve(model, design._replace(vectors=given), design, 0.7)
+    want = torch.from_numpy(np.hstack([dense, scaled])).float() @ plain.embed.weight + plain.head.bias
+    got = torch.from_numpy(dense).float() @ model.embed.weight + model.head.bias
+    assert torch.allclose(got, want, atol=5e-3)  # two searches for one minimum
+    loss = torch.nn.functional.cross_entropy(got, design.target)
+    assert found.loss == pytest.approx(loss.item(), abs=1e-5)  # which reads no vectors
+    alone = model_of()
+    solve(alone, design, design, 0.7)
+    assert (alone.embed.weight - model.embed.weight).abs().max() > 0.1
+
+
 @pytest.mark.parametrize("task", ["classify", "tag"])
 def test_a_run_is_made_without_an_update_and_twice_the_same(task: str, tmp_path: Path) -> None:
     make, changes = {"classify": (make_texts, SOLVED), "tag": (make_sentences, LINEAR)}[task]

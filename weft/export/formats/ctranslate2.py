@@ -24,7 +24,6 @@ from weft.export.network import (
     sources,
     usual_heads,
 )
-from weft.export.tokenizer import check_numbers, names, tokenizer_json
 from weft.metrics.bleu import Bleu, Chrf
 from weft.metrics.scored import of_lines
 from weft.nn.norms import RMSNorm

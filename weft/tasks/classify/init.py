@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.data.several import repeats
-from weft.errors import DataError
+from weft.errors import ConfigError, DataError
 from weft.tasks.init import (
     START,
     TEST,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 TRIAL = Trial(
     (
         ModelCandidate("linear", "a linear model of words, pairs of words and pieces of words"),
+        ModelCandidate("vectors", "the same, and the mean vector of the words", needs="vectors"),
         ModelCandidate("network", "a GRU with attention", updates=1500),
     ),
     untried="linear",
@@ -88,6 +90,12 @@ class ClassifyInit(TemplateInit):
         TEST,
         *FORM,
         *TRIAL.options(),
+        Option(
+            "vectors",
+            "Vectors of words of your texts without a class: a run of weft init embeddings, or a file. The "
+            "trial keeps them only where they are better.",
+            Path,
+        ),
         START,
     )
     trial: ClassVar = TRIAL
@@ -111,6 +119,8 @@ class ClassifyInit(TemplateInit):
         from weft.tasks.labels.splits import held_out, thinly_held_out, thinly_scored
 
         train, valid, test = files_of(given)
+        if given["vectors"] is not None and not given["vectors"].exists():
+            raise ConfigError(f"--vectors {given['vectors']}: no such run or file; correct the name")
         form: dict[str, Any] = {name: given[name] for name in ("text", "label", "labels", "encoding")}
         separator: str | None = given["separator"]
         several = separator is not None
@@ -121,7 +131,7 @@ class ClassifyInit(TemplateInit):
         for note in [*notes, *again]:
             say(note)
         seen, classes = _classes(texts, separator)
-        few = (given["model"] or TRIAL.untried) == "linear" and not given["start"]
+        few = given["model"] != "network" and not given["start"]
         names = [f"{name} {count:,}" for name, count in classes.most_common(6)]
         table = texts[0].table is not None
         columns = [quoted(column) for column in text_columns(form["text"])]
@@ -154,6 +164,7 @@ class ClassifyInit(TemplateInit):
             "by": "what `weft tune` improves" if few else "what chooses the best checkpoint",
             "size": None if given["start"] else "null" if few else 20000,
             "few": only(few),
+            "vectors": given["vectors"] if given["model"] == "vectors" else None,
             "unequal": only(few and not several and max(classes.values()) > 1.1 * min(classes.values())),
             "many": only(not few and not given["start"]),
             **started(given),

@@ -43,8 +43,10 @@ class TextEmbedding(WordVectorSettings):
 
     Args:
         size: features of a token's vector.
-        vectors: a text file of word2vec or GloVe vectors of this size that the table begins with; its words
-            join the vocabulary, so texts may have words that training never saw.
+        vectors: a run of the task embeddings, or a file of word2vec or GloVe vectors: of this size, and the
+            table begins with them. With bag.solve, of any size, and the mean vector of a text's words is read
+            beside its items. Their words join the vocabulary, so texts may have words that training never
+            saw. Only training reads them.
         fixed: do not train the table; few texts spoil vectors learnt from many.
         frame: symbols that a text is read between, as in the run of `training.start`: before (</s> before
             it), after (</s> after it) or both (<s> and </s>).
@@ -115,7 +117,7 @@ class LabelModel:
             class c counts N / (C n_c), where n_c of the N training texts have one of the C classes. Or your
             own weights, such as {spam: 3}; classes that are left out count 1. With bag.solve, best tries none
             and balanced, and keeps the one with the lower loss of the validation texts.
-        bag: a linear model instead; encoder, pool and embedding are ignored then.
+        bag: a linear model instead; encoder, pool and embedding are ignored then, but for embedding.vectors.
     """
 
     encoder: Callable[..., Encoder] = RecurrentEncoder

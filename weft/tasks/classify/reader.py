@@ -4,7 +4,7 @@ Read next: predictor.py.
 """
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -57,8 +57,18 @@ class BagItems:
         self._rarity = rarity.double().numpy()
 
     @classmethod
-    def learn(cls, bag: Bag, rows: Iterable[Sequence[int]], words: Iterable[Sequence[str]]) -> "BagItems":
-        """The most frequent items of the training texts; among equally frequent ones, those seen first."""
+    def learn(
+        cls,
+        bag: Bag,
+        rows: Iterable[Sequence[int]],
+        words: Iterable[Sequence[str]],
+        more: Iterable[int] = (),
+    ) -> "BagItems":
+        """The most frequent items of the training texts; among equally frequent ones, those seen first.
+
+        Args:
+            more: tokens that are items however rare.
+        """
         runs: Counter[Item] = Counter()
         letters: Counter[Item] = Counter()
         total = 0
@@ -69,6 +79,8 @@ class BagItems:
                 here = dict.fromkeys(gram for word in dict.fromkeys(split) for gram in _spelled(word, bag))
                 letters.update(here.keys())
         kept = [*_frequent(runs, bag.min_count, bag.size)]
+        there = {item for item, _ in kept}
+        kept += [((token,), runs[token,]) for token in more if (token,) not in there]
         kept += _frequent(letters, bag.min_count, bag.letters_size)
         return cls(bag, [item for item, _ in kept], [count for _, count in kept], total)
 
@@ -222,10 +234,11 @@ class LabelReader:
         max_length: int,
         separator: str | None = None,
         finer: Sequence[str] = (),
+        vectors: Collection[str] = (),
     ) -> "LabelReader":
         """Learn the classes and the items; among equally frequent items, those seen first.
 
-        A class all of whose texts lack a subclass is its own.
+        A class all of whose texts lack a subclass is its own. Words with given vectors are items.
         """
         labels = list(labels)
         classes = sorted({name for label in set(labels) for name in names_of(label, separator)})
@@ -235,8 +248,15 @@ class LabelReader:
         given: dict[str, Any] = {"max_length": max_length, "separator": separator, "finer": sorted(pairs)}
         reader = cls(vocabulary, classes, items=None, **given)
         if bag is not None:
-            reader.items = BagItems.learn(bag, reader.encode(texts), map(reader.split, texts))
+            more = [number for number, word in enumerate(reader.words) if word in vectors]
+            reader.items = BagItems.learn(bag, reader.encode(texts), map(reader.split, texts), more)
         return reader
+
+    @property
+    def words(self) -> list[str]:
+        """The vocabulary as given vectors spell it, by number."""
+        pieces = self.vocabulary.pieces(range(len(self.vocabulary)))
+        return [piece.removeprefix("▁") for piece in pieces]
 
     @property
     def num_items(self) -> int:
@@ -331,6 +351,15 @@ class LabelReader:
         counted = [Counter(dict(sorted(counts.items()))) for counts in found]
         weights = [self.items.weighed(counts) for counts in counted]
         return Design.of([list(one) for one in counted], weights, self.aims(labels, finer), self.num_items)
+
+    def vectors_of_items(self, given: Mapping[str, np.ndarray]) -> tuple[Tensor, Tensor] | None:
+        """[K] the items that are words with a given vector, and [K, D] these; None without any."""
+        assert self.items is not None
+        named = ((self.items.number((token,)), word) for token, word in enumerate(self.words))
+        found = {number: given[word] for number, word in named if number and word in given}
+        if not found:
+            return None
+        return torch.tensor(list(found)), torch.from_numpy(np.stack(list(found.values())))
 
     def save(self, run: Path) -> None:
         """Write classes and items into the run, beside the vocabulary."""

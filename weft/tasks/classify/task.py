@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +21,7 @@ from weft.data.labelled import LabelledExample, text_columns
 from weft.data.report import Report
 from weft.data.several import called
 from weft.data.tables import is_table
-from weft.data.vectors import coverage, read_vectors
+from weft.data.vectors import coverage
 from weft.errors import ConfigError, DataError, within
 from weft.metrics.accuracy import Accuracy
 from weft.metrics.calibration import fitted, heated
@@ -120,9 +121,11 @@ class ClassifyTraining(SolvedTraining):
 
     Attributes:
         class_weights: those of the recipe, or the ones that were chosen.
+        vectors: given ones of words.
     """
 
     class_weights: ClassWeights | Literal["best"] = "none"
+    vectors: Mapping[str, np.ndarray] = MappingProxyType({})
 
     def __init__(
         self,
@@ -154,7 +157,7 @@ class ClassifyTraining(SolvedTraining):
     def whole(self, reader: LabelReader | None = None) -> "ClassifyTraining":
         given = reader or self._reader
         found = ClassifyTraining(self._data, given, self.joined(), self._valid, self._most, self.progress)
-        found.penalty, found.class_weights = self.penalty, self.class_weights
+        found.penalty, found.class_weights, found.vectors = self.penalty, self.class_weights, self.vectors
         return found
 
     def designs(self) -> tuple[Design, Design]:
@@ -164,7 +167,7 @@ class ClassifyTraining(SolvedTraining):
         valid = self._valid.at(numbers)
         parts = ((self.rows, train), (reader.encode(valid.texts), valid))
         learnt, choosing = (reader.design(rows, one.labels, one.texts, one.finer) for rows, one in parts)
-        return learnt, choosing
+        return learnt._replace(vectors=reader.vectors_of_items(self.vectors)), choosing
 
     def plan(self, seed: int) -> Batches:
         """Batches of texts of similar length."""
@@ -273,7 +276,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
     def _begin(self, model: Labeller, training: ClassifyTraining) -> None:
         """Fill a new model, in place and without gradients."""
         table = model.embed.words if isinstance(model.embed, InContext) else model.embed
-        bag, vectors = self.task.model_config.bag, self.task.embedding.vectors
+        bag = self.task.model_config.bag
         reader, train = self.reader, training.train
         if isinstance(table, GramTable):
             if bag is None or not bag.naive_bayes:
@@ -285,13 +288,10 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
             table.begin(torch.from_numpy(logp).float())
             assert isinstance(model.head, Categorical)
             model.head.bias.copy_(torch.from_numpy(bayes.prior))
-        elif isinstance(table, Tokens) and vectors is not None:
-            pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-            names = [piece.removeprefix("▁") for piece in pieces]
-            found, size = read_vectors(vectors, set(names))
-            for number, name in enumerate(names):
-                if name in found:
-                    table.table.weight[number] = torch.from_numpy(found[name]) / size**0.5
+        elif isinstance(table, Tokens):
+            for number, word in enumerate(reader.words):
+                if word in training.vectors:
+                    table.table.weight[number] = torch.from_numpy(training.vectors[word]) / table.size**0.5
 
     def widen(self, run: Path) -> None:
         """A solved model reads the items of the validation texts too."""
@@ -300,7 +300,7 @@ class ClassifyPipeline(TextLabelPipeline[LabelledExample]):
         if training.solved:
             folder = run / WHOLE
             folder.mkdir(exist_ok=True)
-            self.task.data.vocabulary.learn(training.joined().texts).save(folder / "tokenizer.json")
+            self.task.learn_vocabulary(training.joined(), folder)
             self.task.learn_items(training.joined(), folder)
             self.reader = self.task.reader(folder)
         self.training = training.whole(self.reader)
@@ -465,8 +465,10 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         }
 
     def about(self) -> str:
-        """The corpus or file."""
-        return f"texts of {self.data.corpus or called(self.data.train or '')}"
+        """The corpus or file, and given vectors of words."""
+        read = self.embedding.vectors if "model.embedding" not in self.unused() else None
+        vectors = f", with the word vectors of {read}" if read else ""
+        return f"texts of {self.data.corpus or called(self.data.train or '')}{vectors}"
 
     @classmethod
     def search_space(cls, recipe: Recipe) -> Space:
@@ -521,8 +523,9 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         bag = self.model_config.bag
         if bag is None:
             return ()
-        replaced = [f"model.{name}" for name in ("encoder", "pool", "embedding", "dropout")]
-        return [*replaced, *(["training"] if bag.solve else [])]
+        replaced = [f"model.{name}" for name in ("encoder", "pool", "dropout")]
+        read = bag.solve and self.embedding.vectors is not None
+        return [*replaced, *([] if read else ["model.embedding"]), *(["training"] if bag.solve else [])]
 
     @property
     def embedding(self) -> TextEmbedding:
@@ -534,6 +537,15 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         if self.embedding.contextual is not None:
             whole_words(self.data.vocabulary.kind)
         super().check_ready()
+
+    def check_vectors(self) -> None:
+        bag = self.model_config.bag
+        if bag is None:
+            super().check_vectors()
+        elif self.vectors and not bag.solve:
+            raise ConfigError(
+                "model: embedding.vectors: requires bag.solve: true, or no bag; add it, or leave vectors out"
+            )
 
     def small_model(self) -> Labeller:
         return self.model_config.build(5, 3)
@@ -580,7 +592,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             )
         limit = most_positions(self.small_model())
         training = ClassifyTraining(self.data, reader, train, valid, limit, progress)
-        training.class_weights = self.model_config.class_weights
+        training.class_weights, training.vectors = self.model_config.class_weights, self.vectors
         if not training.rows:
             raise DataError(
                 f"every training text needs more than {limit} positions; raise the max_length of the model"
@@ -599,23 +611,23 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             0,
             0,
         )
-        if self.embedding.vectors is not None and self.model_config.bag is None:
-            pieces = reader.vocabulary.pieces(range(len(reader.vocabulary)))
-            counts = Counter(pieces[number].removeprefix("▁") for row in rows for number in row)
-            kind, lowercase = self.data.vocabulary.kind, "data.vocabulary.lowercase"
-            progress(coverage(self.embedding.vectors, counts, lowercase=lowercase, kind=kind), 0, 0)
+        if self.embedding.vectors is not None:
+            words, kind = reader.words, self.data.vocabulary.kind
+            counts = Counter(words[number] for row in rows for number in row)
+            given, lowercase = self.embedding.vectors, "data.vocabulary.lowercase"
+            progress(coverage(given, self.vectors, counts, lowercase=lowercase, kind=kind), 0, 0)
         return training
 
     def learn(self, corpus: tuple[LabelledTexts, LabelledTexts], run: Path, progress: Progress) -> None:
-        """Learn the vocabulary and the classes; words that have given vectors join the vocabulary."""
         progress("learning the vocabulary", 0, None)
         train, _ = corpus
-        given = self.model_config.embedding.vectors if self.model_config.bag is None else None
-        more = list(read_vectors(given)[0]) if given is not None else []
-        saved = run / "tokenizer.json"
-        if not saved.exists():  # or another run's, by training.start_parts
-            self.data.vocabulary.learn([*train.texts, *more]).save(saved)
+        if not (run / "tokenizer.json").exists():  # or another run's, by training.start_parts
+            self.learn_vocabulary(train, run)
         self.learn_items(train, run)
+
+    def learn_vocabulary(self, train: LabelledTexts, folder: Path) -> None:
+        """Learn the vocabulary, which words that have given vectors join, and save it in a folder."""
+        self.data.vocabulary.learn([*train.texts, *self.vectors]).save(folder / "tokenizer.json")
 
     def learn_items(self, train: LabelledTexts, folder: Path) -> None:
         """Learn the classes and the items, with the vocabulary of a folder, and save them there."""
@@ -627,6 +639,7 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
             max_length=self.max_length,
             separator=self.data.separator,
             finer=train.finer,
+            vectors=self.vectors,
         ).save(folder)
 
     def reader(self, folder: Path) -> LabelReader:

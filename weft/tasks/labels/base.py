@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
@@ -25,6 +26,7 @@ from weft.metrics.metric import ItemKind, MetricScore
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.setting_types import DropoutRate, Size, check_fields
+from weft.tasks.abilities import HasVectors
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
 from weft.tasks.labels.calibration import Confidence, LabelCalibration, note
@@ -173,6 +175,23 @@ class TextLabelTask(LabelTask[D, M]):
     def embedding(self) -> WordVectorSettings:
         """The recipe's `model.embedding`."""
 
+    @cached_property
+    def vectors(self) -> Mapping[str, np.ndarray]:
+        """The given vectors of words, of a file or of a run; none without."""
+        given = self.embedding.vectors
+        if given is None:
+            return {}
+        if not given.is_dir():
+            return read_vectors(given)[0]
+        other = self.runs.trained(given)
+        found = other.pipeline.predictor(other.model)
+        if not isinstance(found, HasVectors):
+            raise ConfigError(
+                f"model: embedding.vectors: expected a file or a run with word vectors, got the run {given} "
+                "without; train one: weft init embeddings"
+            )
+        return dict(zip(found.words, found.matrix, strict=True))
+
     def check_refit(self) -> None:
         """Any of them can."""
 
@@ -180,11 +199,15 @@ class TextLabelTask(LabelTask[D, M]):
         super().check_ready()
         if self.embedding.contextual is not None:
             PretrainedContext.check(self.embedding.contextual, self.runs)
-        vectors, size = self.embedding.vectors, self.embedding.size
-        if vectors is not None and (there := read_vectors(vectors, ())[1]) != size:
+        self.check_vectors()
+
+    def check_vectors(self) -> None:
+        """Check that the given vectors have the size of the table that they fill."""
+        size, there = self.embedding.size, len(next(iter(self.vectors.values()), ()))
+        if self.embedding.vectors is not None and there != size:
             raise ConfigError(
-                f"model: embedding.size is {size}, but the vectors of {vectors} have {there} numbers; "
-                f"set embedding.size: {there}"
+                f"model: embedding.size is {size}, but the vectors of {self.embedding.vectors} have {there} "
+                f"numbers; set embedding.size: {there}"
             )
 
     @abstractmethod

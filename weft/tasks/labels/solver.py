@@ -6,6 +6,9 @@ The loss is that of the head, which is convex here, so that L-BFGS finds the onl
 examples, Σ_n x_n a_nᵀ, so L-BFGS keeps the few a_n instead of a weight for each of very many items; a step
 reads the examples twice, whatever the line search tries. The penalty is chosen on validation examples, from
 strong to weak, each beginning at the weights of the one before.
+
+With a vector e_i of some items, an example has its mean vector Σ_i x_i e_i beside its items, with weights U
+of its own and the same penalty. What is kept is W + E U, a weight for each item: the model reads no vectors.
 Read next: ../classify/model.py, `Bag`; ../tag/features.py, words with features; ../../nn/embed/grams.py, the
 table that keeps W.
 """
@@ -57,6 +60,7 @@ class Design(NamedTuple):
     items: Tensor  # [N, V] sparse: the weight of each item in each text
     target: Tensor  # [N] or [N, C], as the head reads it
     sentences: Sequence[Tensor] = ()  # of words: [B, T] bool, those of sentences of similar length
+    vectors: tuple[Tensor, Tensor] | None = None  # [K] items that have a vector, and these [K, D]
 
     @classmethod
     def of(
@@ -168,7 +172,13 @@ class _Problem:
         ratios = self.table.ratios
         self.ratios = 1.0 if ratios is None else self.table.get_buffer("ratios").float()
         self.train = train
-        self.transposed = train.items.to_sparse_coo().t().coalesce().to_sparse_csr()
+        items = train.items.to_sparse_coo()
+        self.transposed = items.t().coalesce().to_sparse_csr()
+        if train.vectors is not None:
+            self.places, vectors = train.vectors
+            means = items.index_select(1, self.places) @ vectors  # [N, D]
+            length = means.square().sum(1).mean().sqrt().clamp_min(1e-12)  # 0 if none occurs
+            self.vectors = vectors / length  # so that the mean vectors have about length 1, as words have
         none = torch.zeros(len(train.target), self.table.size, dtype=torch.float64)
         own = parameters_to_vector(self.learnt.values()).detach().clone()
         self.now = self._step(_Point(none, none, own))
@@ -194,7 +204,7 @@ class _Problem:
         self.head.eval()
         with torch.no_grad():
             self._set(self.now.at.own)
-            sums = (texts.items @ (self._weight() * self.ratios)).double()
+            sums = (texts.items @ (self._weight(self.now.at.shares) * self.ratios)).double()
             found = self._loss(sums, texts) / len(texts.target)
         self.head.train()
         return float(found)
@@ -203,7 +213,7 @@ class _Problem:
         """Copy the weights into the model."""
         self._set(self.now.at.own)
         with torch.no_grad():
-            self.table.weight.copy_(self._weight())
+            self.table.weight.copy_(self._weight(self.now.at.shares))
             for name, found in self.learnt.items():
                 self.model_head.get_parameter(name).copy_(found)
 
@@ -211,13 +221,15 @@ class _Problem:
         with torch.no_grad():
             vector_to_parameters(own, self.learnt.values())
 
-    def _weight(self) -> Tensor:
-        return (self.transposed @ self.now.at.shares.float()) * self.ratios
+    def _weight(self, shares: Tensor) -> Tensor:
+        weight = (self.transposed @ shares.float()) * self.ratios
+        if self.train.vectors is not None:  # W + E U, with U = Eᵀ W
+            weight[self.places] += self.vectors @ (self.vectors.T @ weight[self.places])
+        return weight
 
     def _gradient(self, penalty: float) -> _Point:
         shares = self.now.of_sums.add(self.now.at.shares, alpha=penalty)
-        weight = (self.transposed @ shares.float()) * self.ratios
-        sums = self.train.items @ (weight * self.ratios)
+        sums = self.train.items @ (self._weight(shares) * self.ratios)
         own = self.now.of_own + penalty * self.penalised * self.now.at.own
         return _Point(shares, sums.double(), own)
 

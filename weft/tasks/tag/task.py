@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from weft.data.batching import Batches
 from weft.data.conll import ReadAs, holds_tags
 from weft.data.conllu import ConlluSentence
 from weft.data.several import called
-from weft.data.vectors import coverage, read_vectors
+from weft.data.vectors import coverage
 from weft.errors import CheckpointError, ConfigError, DataError
 from weft.masks import from_lengths
 from weft.metrics.calibration import fitted
@@ -106,7 +106,8 @@ class Spelling(WordVectorSettings):
         spelled: features of the vector that is made of the letters.
         replaced: in training, a word seen n times is replaced by the unknown word with probability
             replaced / (replaced + n).
-        vectors: a text file of word2vec or GloVe vectors of this size that the table begins with.
+        vectors: a run of the task embeddings, or a file of word2vec or GloVe vectors, of this size, that the
+            table begins with.
         fixed: leave the vectors as they are, in a second table beside the trained one; better for words that
             training never saw.
         pieces: read a word as the pieces of the vocabulary of `training.start`, with these symbols around a
@@ -237,13 +238,6 @@ class TagSettings(ScoredSettings):
     read_as: ReadAs = "auto"  # how the lines of the input are read; auto decides by the first ones
 
 
-class TaggedText(NamedTuple):
-    """The training sentences, and given vectors of words."""
-
-    train: Sequence[ConlluSentence]
-    vectors: Mapping[str, np.ndarray]
-
-
 @dataclass(eq=False)
 class TagTraining(SolvedTraining):
     """The sentences of a training."""
@@ -252,7 +246,6 @@ class TagTraining(SolvedTraining):
     lexicon: Lexicon
     train: Sequence[ConlluSentence]
     valid: Sequence[ConlluSentence]
-    vectors: Mapping[str, np.ndarray]
     features: WordFeatures | None
     progress: Progress
     penalties: ClassVar[Sequence[float]] = PENALTIES
@@ -381,7 +374,7 @@ class TagPipeline(TextLabelPipeline[ConlluSentence]):
     def model(self) -> Labeller:
         """A new model; where training begins, with the given vectors or solved."""
         lexicon, model_config, weights = self.lexicon, self.task.model_config, list[float]()
-        vectors = self.training.vectors if self.training is not None else {}
+        vectors = self.task.vectors if self.training is not None else {}
         context = self._context.model() if self._context else None
         if self.training is not None:
             seen = chain(*(one.tags or [] for one in self.training.train))
@@ -582,40 +575,34 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         replaced = ["model.encoder", "model.embedding", "model.crf", "training"]
         return replaced if how is not None and how.alone else ()
 
-    def read(self, progress: Progress) -> TaggedText:
+    def read(self, progress: Progress) -> list[ConlluSentence]:
         train = list(self.data.sentences("train"))
         if not train:
             raise DataError("expected sentences to train on, got none", path=self.data.file("train"))
-        given = self.embedding.vectors
-        vectors: dict[str, np.ndarray] = {}
-        if given is not None:
-            progress("reading word vectors", 0, None)
-            vectors, _ = read_vectors(given)
-        return TaggedText(train, vectors)
+        return train
 
     def saved(self, run: Path) -> Path:
         return run / "tokenizer.tags.json"
 
-    def learn(self, corpus: TaggedText, run: Path, progress: Progress) -> None:
-        train, vectors = corpus
+    def learn(self, corpus: list[ConlluSentence], run: Path, progress: Progress) -> None:
         learnt = Lexicon.learn(
-            train, lowercase=self.data.lowercase, min_count=self.data.min_count, more=vectors
+            corpus, lowercase=self.data.lowercase, min_count=self.data.min_count, more=self.vectors
         )
         learnt.save(self.saved(run))
         if self.model_config.features is not None:
-            forms = (one.forms for one in train)
+            forms = (one.forms for one in corpus)
             WordFeatures.learn(self.model_config.features, forms).save(run)
 
     def training(
-        self, corpus: TaggedText, pipeline: TagPipeline, run: Path, progress: Progress
+        self, corpus: list[ConlluSentence], pipeline: TagPipeline, run: Path, progress: Progress
     ) -> TagTraining:
-        (train, vectors), lexicon = corpus, pipeline.lexicon
+        lexicon = pipeline.lexicon
         positions = most_positions(self.small_model()) if self.embedding.pieces is None else None
         most = min(self.data.max_length, positions or self.data.max_length)
-        kept = [sentence for sentence in train if len(sentence.forms) <= most]
+        kept = [sentence for sentence in corpus if len(sentence.forms) <= most]
         progress(
-            f"training sentences: {len(kept):,} of {len(train):,} kept "
-            f"({len(train) - len(kept):,} longer than {most} words), "
+            f"training sentences: {len(kept):,} of {len(corpus):,} kept "
+            f"({len(corpus) - len(kept):,} longer than {most} words), "
             f"{len(lexicon.tags)} tags, {len(lexicon.words):,} words",
             0,
             0,
@@ -633,9 +620,9 @@ class TagTask(TextLabelTask[TagData, TagModel]):
         if given is not None:
             words = (form for one in kept for form in one.forms)
             counts = Counter(form.lower() if self.data.lowercase else form for form in words)
-            progress(coverage(given, counts, lowercase="data.lowercase"), 0, 0)
+            progress(coverage(given, self.vectors, counts, lowercase="data.lowercase"), 0, 0)
         valid = list(self.data.sentences("valid"))
-        return TagTraining(self.data, lexicon, kept, valid, vectors, pipeline.features, progress)
+        return TagTraining(self.data, lexicon, kept, valid, pipeline.features, progress)
 
     def pipeline(self, run: Path, context: PretrainedContext | None) -> TagPipeline:
         how = self.model_config.features
