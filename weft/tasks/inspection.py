@@ -273,7 +273,7 @@ def asked(data: Any, read: Callable[[Path], np.ndarray], text: str | None) -> tu
 def file_named(text: str, what: str) -> Path:
     """The file that an input names."""
     if not text.strip():
-        raise DataError(f"the text is empty; give {what}, or leave it out to use the recipe's data")
+        raise DataError(f"the text is empty; give the name of {what}, or leave it out")
     if len(text) > 1000 or not Path(text).is_file():
         raise DataError(f"{text[:60]}: no such file; give {what}")
     return Path(text)
