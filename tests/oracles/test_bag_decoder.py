@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from weft.nn.decoders.bag import BagDecoder
+from weft.nn.decoders.decoder import BagDecoder
 from weft.nn.embed.weighted import Beside
 from weft.tasks.language.data import Stream, rarity
 from weft.text.vocabulary import EOS

@@ -8,12 +8,10 @@ from torch import Tensor, nn
 from tests.laws.members import READ, ROWS, SIZE, SOURCE_LENGTHS, TARGET, WRITE, normal, ready, source
 from tests.oracles import attention as formulas
 from weft.errors import ConfigError
-from weft.nn.decoders.window import WindowDecoder
+from weft.nn.decoders.decoder import WindowDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.embed.weighted import Weighted, idf
-from weft.nn.encoders.bag import BagEncoder
-from weft.nn.encoders.convolution import ConvolutionEncoder
-from weft.nn.encoders.ngram import NgramEncoder
+from weft.nn.encoders.encoder import BagEncoder, ConvolutionEncoder, NgramEncoder
 
 
 def numpy(tensor: Tensor) -> np.ndarray:

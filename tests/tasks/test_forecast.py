@@ -13,10 +13,7 @@ import weft as package
 from tests import toys
 from tests.commands.shell import refused, weft
 from weft.errors import ConfigError
-from weft.nn.heads.head import Head
-from weft.nn.heads.normal import Normal
-from weft.nn.heads.point import Point
-from weft.nn.heads.quantile import Quantile
+from weft.nn.heads.head import Head, Normal, Point, Quantile
 from weft.tasks.forecast.data import SeriesData, waves
 from weft.tasks.forecast.model import ForecastModel
 from weft.tasks.forecast.predictor import Horizon

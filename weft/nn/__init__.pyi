@@ -12,13 +12,13 @@ from weft.nn.decoders.recurrent import Bridge as Bridge
 from weft.nn.cells.cell import Cell as Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.matrix import MatrixCell
-from weft.nn.decoders.bag import BagDecoder as BagDecoder
+from weft.nn.decoders.decoder import BagDecoder as BagDecoder
 from weft.nn.decoders.decoder import Decoder as Decoder
 from weft.nn.decoders.hybrid import HybridDecoder as HybridDecoder
 from weft.nn.decoders.pointer import PointerDecoder as PointerDecoder
 from weft.nn.decoders.recurrent import RecurrentDecoder as RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder as TransformerDecoder
-from weft.nn.decoders.window import WindowDecoder as WindowDecoder
+from weft.nn.decoders.decoder import WindowDecoder as WindowDecoder
 from weft.nn.distances import Alibi as Alibi
 from weft.nn.distances import Distance as Distance
 from weft.nn.distances import Relative as Relative
@@ -42,13 +42,13 @@ from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
 from weft.nn.embed.weighted import Weighted
-from weft.nn.encoders.bag import BagEncoder as BagEncoder
+from weft.nn.encoders.encoder import BagEncoder as BagEncoder
 from weft.nn.encoders.causal import CausalEncoder as CausalEncoder
-from weft.nn.encoders.convolution import ConvolutionEncoder as ConvolutionEncoder
+from weft.nn.encoders.encoder import ConvolutionEncoder as ConvolutionEncoder
 from weft.nn.encoders.encoder import Encoder as Encoder
 from weft.nn.encoders.encoder import Memory as Memory
 from weft.nn.encoders.filters import FilterEncoder as FilterEncoder
-from weft.nn.encoders.ngram import NgramEncoder as NgramEncoder
+from weft.nn.encoders.encoder import NgramEncoder as NgramEncoder
 from weft.nn.encoders.non_local import NonLocalEncoder as NonLocalEncoder
 from weft.nn.encoders.pyramid import Pyramid as Pyramid
 from weft.nn.encoders.recurrent import RecurrentEncoder as RecurrentEncoder
@@ -56,10 +56,10 @@ from weft.nn.encoders.self_attention import SelfAttentionEncoder as SelfAttentio
 from weft.nn.encoders.strided import StridedTransformer as StridedTransformer
 from weft.nn.encoders.transformer import TransformerEncoder as TransformerEncoder
 from weft.nn.forecasters.forecaster import Forecaster as Forecaster
-from weft.nn.forecasters.linear import LinearForecaster as LinearForecaster
-from weft.nn.forecasters.pair import PairForecaster as PairForecaster
+from weft.nn.forecasters.forecaster import LinearForecaster as LinearForecaster
+from weft.nn.forecasters.forecaster import PairForecaster as PairForecaster
 from weft.nn.forecasters.patches import PatchForecaster as PatchForecaster
-from weft.nn.forecasters.recurrent import RecurrentForecaster as RecurrentForecaster
+from weft.nn.forecasters.forecaster import RecurrentForecaster as RecurrentForecaster
 from weft.nn.forecasters.segments import SegmentForecaster as SegmentForecaster
 from weft.nn.heads.adaptive import Adaptive as Adaptive
 from weft.nn.heads.categorical import Categorical as Categorical
@@ -67,11 +67,11 @@ from weft.nn.heads.crf import Crf as Crf
 from weft.nn.heads.head import Head as Head
 from weft.nn.heads.head import Loss as Loss
 from weft.nn.heads.head import RealHead
-from weft.nn.heads.normal import Normal as Normal
-from weft.nn.heads.point import Point as Point
+from weft.nn.heads.head import Normal as Normal
+from weft.nn.heads.head import Point as Point
 from weft.nn.heads.pointer import Pointer as Pointer
-from weft.nn.heads.quantile import Quantile as Quantile
-from weft.nn.heads.student import Student as Student
+from weft.nn.heads.head import Quantile as Quantile
+from weft.nn.heads.head import Student as Student
 from weft.nn.heads.transformed import Transformed
 from weft.nn.layers import GLA as GLA
 from weft.nn.layers import HGRN2 as HGRN2

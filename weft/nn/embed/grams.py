@@ -1,6 +1,6 @@
 """Weighted items, such as words and word pairs of a text, each of which adds to the logit of every class.
 
-With encoders/bag.py (sum) and a head with only a bias this is a linear classifier.
+With a BagEncoder (sum) and a head with only a bias this is a linear classifier.
 """
 
 from typing import NamedTuple

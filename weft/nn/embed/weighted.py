@@ -1,6 +1,6 @@
 """Word embeddings with a fixed weight per word, such as idf, for bags of words.
 
-Read next: ../encoders/bag.py, ../decoders/bag.py.
+Read next: ../encoders/encoder.py, ../decoders/decoder.py.
 """
 
 import torch

@@ -36,8 +36,7 @@ from weft.nn.embed.grams import FeatureTable
 from weft.nn.embed.pieces import FirstPieces, WordsInPieces
 from weft.nn.embed.tokens import Tokens
 from weft.nn.embed.words import Words
-from weft.nn.encoders.bag import BagEncoder
-from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.encoder import BagEncoder, Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf
