@@ -5,8 +5,8 @@ nn/cells/lstm.py contains the cell that a recipe calls `lstm`. A part with sever
 file named after the contract: tasks/tag/task.py contains the task `tag`. Tiny parts share one file with
 their contract, and their names are those of their classes: train/schedules.py contains CosineRestarts,
 `cosine_restarts`, and LinearSchedule, `linear`. A folder may hold such a file: metrics/labels.py has
-Mcc, `mcc`, and nn/encoders/encoder.py BagEncoder, `bag`. Recipes and law tests find names here, so a new part is
-usable and tested at once. Read next: config/building.py.
+Mcc, `mcc`, and nn/encoders/encoder.py BagEncoder, `bag`. Recipes and law tests find names here, so a new
+part is usable and tested at once. Read next: config/building.py.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from weft.wording import close_name
 
 
 def room_of(contract: type) -> ModuleType:
-    """The room of a contract: its own file if that has parts and is in no folder like cells, else the folder."""
+    """The room of a contract: its folder if that is named so, as cells; else its file if that has parts."""
     module = importlib.import_module(contract.__module__)
     folder = importlib.import_module(module.__name__.rpartition(".")[0])
     plural = folder.__name__.endswith(f".{contract.__name__.lower()}s")

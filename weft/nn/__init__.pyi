@@ -8,17 +8,19 @@ from weft.nn import cells as cells
 from weft.nn.attention import Attention as Attention
 from weft.nn.attention import Heads as Heads
 from weft.nn.attention import MultiHead as MultiHead
-from weft.nn.decoders.recurrent import Bridge as Bridge
+from weft.nn.attention import entmax15 as entmax15
+from weft.nn.attention import sparsemax as sparsemax
 from weft.nn.cells.cell import Cell as Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.matrix import MatrixCell
 from weft.nn.decoders.decoder import BagDecoder as BagDecoder
 from weft.nn.decoders.decoder import Decoder as Decoder
+from weft.nn.decoders.decoder import WindowDecoder as WindowDecoder
 from weft.nn.decoders.hybrid import HybridDecoder as HybridDecoder
 from weft.nn.decoders.pointer import PointerDecoder as PointerDecoder
+from weft.nn.decoders.recurrent import Bridge as Bridge
 from weft.nn.decoders.recurrent import RecurrentDecoder as RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder as TransformerDecoder
-from weft.nn.decoders.decoder import WindowDecoder as WindowDecoder
 from weft.nn.distances import Alibi as Alibi
 from weft.nn.distances import Distance as Distance
 from weft.nn.distances import Relative as Relative
@@ -37,18 +39,18 @@ from weft.nn.embed.contextual import Context, InContext, Mix
 from weft.nn.embed.counts import Glove as Glove
 from weft.nn.embed.grams import GramTable
 from weft.nn.embed.neighbours import Neighbours as Neighbours
-from weft.nn.pictures.patches import Patches as Patches
 from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
 from weft.nn.embed.weighted import Weighted
-from weft.nn.encoders.encoder import BagEncoder as BagEncoder
 from weft.nn.encoders.causal import CausalEncoder as CausalEncoder
+from weft.nn.encoders.encoder import BagEncoder as BagEncoder
 from weft.nn.encoders.encoder import ConvolutionEncoder as ConvolutionEncoder
 from weft.nn.encoders.encoder import Encoder as Encoder
 from weft.nn.encoders.encoder import Memory as Memory
-from weft.nn.encoders.filters import FilterEncoder as FilterEncoder
 from weft.nn.encoders.encoder import NgramEncoder as NgramEncoder
+from weft.nn.encoders.filters import FilterEncoder as FilterEncoder
+from weft.nn.encoders.non_local import NonLocal as NonLocal
 from weft.nn.encoders.non_local import NonLocalEncoder as NonLocalEncoder
 from weft.nn.encoders.pyramid import Pyramid as Pyramid
 from weft.nn.encoders.recurrent import RecurrentEncoder as RecurrentEncoder
@@ -58,20 +60,20 @@ from weft.nn.encoders.transformer import TransformerEncoder as TransformerEncode
 from weft.nn.forecasters.forecaster import Forecaster as Forecaster
 from weft.nn.forecasters.forecaster import LinearForecaster as LinearForecaster
 from weft.nn.forecasters.forecaster import PairForecaster as PairForecaster
-from weft.nn.forecasters.patches import PatchForecaster as PatchForecaster
 from weft.nn.forecasters.forecaster import RecurrentForecaster as RecurrentForecaster
+from weft.nn.forecasters.patches import PatchForecaster as PatchForecaster
 from weft.nn.forecasters.segments import SegmentForecaster as SegmentForecaster
 from weft.nn.heads.adaptive import Adaptive as Adaptive
 from weft.nn.heads.categorical import Categorical as Categorical
 from weft.nn.heads.crf import Crf as Crf
 from weft.nn.heads.head import Head as Head
 from weft.nn.heads.head import Loss as Loss
-from weft.nn.heads.head import RealHead
 from weft.nn.heads.head import Normal as Normal
 from weft.nn.heads.head import Point as Point
-from weft.nn.heads.pointer import Pointer as Pointer
 from weft.nn.heads.head import Quantile as Quantile
+from weft.nn.heads.head import RealHead
 from weft.nn.heads.head import Student as Student
+from weft.nn.heads.pointer import Pointer as Pointer
 from weft.nn.heads.transformed import Transformed
 from weft.nn.layers import GLA as GLA
 from weft.nn.layers import HGRN2 as HGRN2
@@ -106,12 +108,12 @@ from weft.nn.layers import Unitary as Unitary
 from weft.nn.layers import Variational as Variational
 from weft.nn.layers import Zoneout as Zoneout
 from weft.nn.layers import layer_of as layer_of
-from weft.nn.encoders.non_local import NonLocal as NonLocal
 from weft.nn.norms import RMSNorm as RMSNorm
 from weft.nn.ops import Dropout as Dropout
 from weft.nn.ops import Linear as Linear
 from weft.nn.pictures.convolution import ConvolutionFront as ConvolutionFront
 from weft.nn.pictures.front import Front
+from weft.nn.pictures.patches import Patches as Patches
 from weft.nn.pictures.patches import PatchFront as PatchFront
 from weft.nn.pictures.regions import RegionFront as RegionFront
 from weft.nn.pools import Max as Max
@@ -130,7 +132,5 @@ from weft.nn.scores import Dot as Dot
 from weft.nn.scores import ScaledScore as ScaledScore
 from weft.nn.scores import Score as Score
 from weft.nn.scores import Uniform as Uniform
-from weft.nn.attention import entmax15 as entmax15
-from weft.nn.attention import sparsemax as sparsemax
 from weft.nn.transformer import FeedForward as FeedForward
 from weft.nn.transformer import TransformerBlock as TransformerBlock

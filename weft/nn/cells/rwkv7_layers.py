@@ -138,15 +138,9 @@ class Rwkv7Layer(nn.Module):
     def forward(
         self, x: Tensor, first: Tensor | None, state: State, mask: Tensor | None
     ) -> tuple[Tensor, Tensor, State]:
-        """All steps.
+        """All steps: the output [B, T, H], the first layer's values [B, T, heads V], and the next state.
 
-        Args:
-            x: [B, T, H].
-            first: the first layer's values [B, T, heads V]; None in that layer.
-            mask: [B, T] bool, real positions first, or None.
-
-        Returns:
-            The layer's output [B, T, H], the first layer's values, and the next state.
+        `first` has these values, and is None in the first layer; the mask has real positions first.
         """
         *inner, before = state
         u = self.cell_norm(x)

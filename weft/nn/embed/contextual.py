@@ -67,11 +67,6 @@ class Context(nn.Module, ABC):
     Attributes:
         width: D, features of each layer.
         num_mixed: number of layers.
-
-    Example:
-        >>> from weft.nn import InContext, PiecesInContext
-        >>> issubclass(PiecesInContext, Context)  # what reads pieces, for the words of `InContext`
-        True
     """
 
     width: int
@@ -200,10 +195,7 @@ def _framed(mask: Tensor) -> Tensor:
 
 
 class Mix(nn.Module):
-    """γ Σ_j softmax(s)_j h_j: a weighted sum of layers, learned with the task.
-
-    Args:
-        num_layers: number of layers h, including the lowest.
+    """γ Σ_j softmax(s)_j h_j: a weighted sum of layers, learned with the task; the lowest layer counts too.
 
     Source: Peters et al. 2018, eq. 1.
 
@@ -243,13 +235,6 @@ class InContext(nn.Module):
         model: a trained model.
         dropout: on the weighted sum.
         tuned: train the model too; otherwise it is frozen and always in evaluation mode.
-
-    Example:
-        >>> from weft.nn import Tokens
-        >>> from weft.nn.embed.contextual import BothWays
-        >>> words = InContext(Tokens(9, 4), BothWays(9, 7, size=5, num_layers=2))
-        >>> words.size  # 4 of the task's own, 2 × 5 of both directions
-        14
     """
 
     def __init__(

@@ -32,21 +32,10 @@ class Pieces(NamedTuple):
 class PiecesInContext(Context):
     """h_w = mean of the encoder's states over the pieces of word w; zeros for a word without pieces.
 
-    The layers are the piece embeddings and the encoder's states, or only the states if the widths differ.
-
-    Args:
-        embed: tokens to [R, P, D].
-        embed_size: D.
-        encoder: reads them.
+    The layers are the piece embeddings [R, P, D] and the encoder's states, or only the states if the widths
+    differ.
 
     Source: Devlin et al. 2019, section 5.3; they use a word's first piece, we use the mean of all pieces.
-
-    Example:
-        >>> import torch
-        >>> from weft.nn import RecurrentEncoder, Tokens
-        >>> reader = PiecesInContext(Tokens(9, 6), 6, RecurrentEncoder(6, sizes=(6,)))
-        >>> reader.width, reader.num_mixed  # of the pieces and of the states
-        (6, 2)
     """
 
     def __init__(self, embed: nn.Module, embed_size: int, encoder: Encoder) -> None:
@@ -83,10 +72,6 @@ class WordsInPieces(NamedTuple):
 
 class FirstPieces(nn.Module):
     """The states of an encoder over pieces, those that count for each word: [B, S, D].
-
-    Args:
-        embed: pieces to [R, P, D].
-        encoder: reads them.
 
     Source: Devlin et al. 2019, section 5.3.
 

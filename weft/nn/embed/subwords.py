@@ -34,17 +34,7 @@ def bucket(gram: str, buckets: int) -> int:
 
 
 class WordTable(nn.Module):
-    """One vector per word.
-
-    Args:
-        num_words: V.
-        size: D; initialised from U(-1/2D, 1/2D), as in word2vec.
-        zero: initialise to 0 instead, as word2vec's output vectors.
-
-    Example:
-        >>> WordTable(5, 3)(torch.tensor([4, 0])).shape
-        torch.Size([2, 3])
-    """
+    """One vector per word, from U(-1/2D, 1/2D) as in word2vec, or `zero`, as its output vectors."""
 
     def __init__(self, num_words: int, size: int, *, zero: bool = False) -> None:
         super().__init__()

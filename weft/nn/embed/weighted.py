@@ -12,10 +12,6 @@ from weft.shapes import check_shape
 def idf(documents: Tensor, total: int) -> Tensor:
     """log((1 + N) / (1 + n_w)) + 1, the weight of a word that occurs in n_w of N documents; always positive.
 
-    Args:
-        documents: [V] number of documents that contain each word.
-        total: N.
-
     Source: Sparck Jones 1972; smoothed as in scikit-learn's TfidfTransformer.
 
     Example:
@@ -26,14 +22,7 @@ def idf(documents: Tensor, total: int) -> Tensor:
 
 
 class Weighted(nn.Module):
-    """w_t E(t) for each token t; the weights are constants saved with the model.
-
-    Args:
-        embed: tokens [B, S] to [B, S, D].
-        weights: [V].
-
-    Raises:
-        ShapeError: the weights do not have one dimension.
+    """w_t E(t) for each token t [B, S]; the weights [V] are constants saved with the model.
 
     Example:
         >>> import torch
@@ -58,11 +47,7 @@ class Weighted(nn.Module):
 
 
 class Beside(nn.Module):
-    """[E(w); a_w]: a fixed number per token appended to its vector.
-
-    Args:
-        embed: tokens [B, S] to [B, S, D].
-        weights: [V] a, constants.
+    """[E(w); a_w]: a fixed number per token, one of the constants [V], appended to its vector.
 
     Example:
         >>> import torch

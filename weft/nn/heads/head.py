@@ -145,14 +145,7 @@ class RealHead(Head):
 
     @abstractmethod
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """The quantiles at the given levels.
-
-        Args:
-            h: [B, T, D].
-            levels: [Q], each between 0 and 1.
-
-        Returns:
-            [B, T, Q], increasing with the levels.
+        """The quantiles [B, T, Q] of h [B, T, D] at levels [Q] from 0 to 1; they increase with the levels.
 
         Raises:
             ConfigError: this head has no quantiles.

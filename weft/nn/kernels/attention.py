@@ -37,16 +37,10 @@ def attention(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> Tensor:
-    """softmax(M + Q K^T / sqrt(d_k)) V for every head.
+    """softmax(M + Q K^T / sqrt(d_k)) V for q [B, H, T, K], k and v [B, H, S, K]; gives [B, H, T, K].
 
-    Args:
-        q: [B, H, T, K]; k, v: [B, H, S, K].
-        mask: bool, broadcastable to [B, H, T, S], True = may attend; None for everything.
-        bias: added to the energies, broadcastable to [B, H, T, S]; None for none.
-
-    Returns:
-        [B, H, T, K]. A query that may attend to nothing gets zeros (fused) or the mean of v (formula), never
-        NaN.
+    Mask (True = may attend) and bias broadcast to [B, H, T, S]. A query that may attend to nothing gets zeros
+    (fused) or the mean of v (formula), never NaN.
     """
     if suits_short(q, k, v, mask, bias, dropout):
         return _Short.apply(dense(q), dense(k), dense(v), mask, causal)  # type: ignore[no-any-return]
