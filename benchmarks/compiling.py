@@ -43,7 +43,7 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
     import torch
 
     from weft.nn import devices
-    from weft.nn.regions import compile_regions, plainly
+    from weft.nn.devices import compile_regions, plainly
     from weft.train import compiling, seeds
 
     device = torch.device("cpu")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from weft.nn.decoders.decoder import BagDecoder
-from weft.nn.embed.weighted import Beside
+from weft.nn.embed.tokens import Beside
 from weft.tasks.language.data import Stream, rarity
 from weft.text.vocabulary import EOS
 

@@ -9,8 +9,7 @@ from tests.laws.members import READ, ROWS, SIZE, SOURCE_LENGTHS, TARGET, WRITE, 
 from tests.oracles import attention as formulas
 from weft.errors import ConfigError
 from weft.nn.decoders.decoder import WindowDecoder
-from weft.nn.embed.tokens import Tokens
-from weft.nn.embed.weighted import Weighted, idf
+from weft.nn.embed.tokens import Tokens, Weighted, idf
 from weft.nn.encoders.encoder import BagEncoder, ConvolutionEncoder, NgramEncoder
 
 

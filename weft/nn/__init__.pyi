@@ -34,15 +34,14 @@ from weft.nn.drop_in import RNNCell as RNNCell
 from weft.nn.drop_in_attention import MultiHeadAttention as MultiHeadAttention
 from weft.nn.drop_in_attention import MultiheadAttention as MultiheadAttention
 from weft.nn.drop_in_torch import as_torch as as_torch
-from weft.nn.embed.characters import Characters as Characters
-from weft.nn.embed.contextual import Context, InContext, Mix
-from weft.nn.embed.counts import Glove as Glove
+from weft.nn.embed.contextual import Context, InContext, Mix, PiecesInContext
 from weft.nn.embed.grams import GramTable
+from weft.nn.embed.neighbours import Glove as Glove
 from weft.nn.embed.neighbours import Neighbours as Neighbours
-from weft.nn.embed.pieces import PiecesInContext
 from weft.nn.embed.subwords import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
-from weft.nn.embed.weighted import Weighted
+from weft.nn.embed.tokens import Weighted
+from weft.nn.embed.words import Characters as Characters
 from weft.nn.encoders.causal import CausalEncoder as CausalEncoder
 from weft.nn.encoders.encoder import BagEncoder as BagEncoder
 from weft.nn.encoders.encoder import ConvolutionEncoder as ConvolutionEncoder

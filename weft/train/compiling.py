@@ -3,7 +3,7 @@
 torch.compile generates C++ for a CPU and Triton for a GPU, so it needs a compiler where the training runs.
 The binaries are cached next to the token stores, not in a directory of /tmp with a predictable name. The
 compiled graphs, which torch would store as pickles, are not cached.
-Read next: ../nn/regions.py.
+Read next: ../nn/devices.py.
 """
 
 import os

@@ -13,7 +13,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn import devices
-from weft.nn.regions import compile_regions
+from weft.nn.devices import compile_regions
 from weft.rooms import wrong_result
 from weft.store import blueprint, digests, weights
 from weft.tasks.task import Pipeline, Task, Training, training_of

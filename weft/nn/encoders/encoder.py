@@ -115,7 +115,7 @@ Reduce = Literal["mean", "sum"]
 class BagEncoder(Encoder):
     """States x_j and the order-independent summary (1/S) sum_j x_j or sum_j x_j.
 
-    With embed/weighted.py the words have weights, for example idf.
+    With `Weighted` of embed/tokens.py the words have weights, for example idf.
 
     Args:
         in_size: features of the input.

@@ -23,8 +23,7 @@ from weft.metrics.means import ratio
 from weft.metrics.metric import ItemKind
 from weft.metrics.scored import ComparedOutputs, of_rows, report
 from weft.metrics.spearman import Spearman
-from weft.nn.embed.counts import Glove
-from weft.nn.embed.neighbours import Neighbours
+from weft.nn.embed.neighbours import Glove, Neighbours
 from weft.tasks import predictor
 from weft.tasks.embeddings.data import WordList, WordsData
 from weft.tasks.evaluation import Evaluation
