@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from tests.laws.members import normal
 from tests.nn.ways import needs, on_threads
-from weft.nn.embed.neighbours import Neighbours
-from weft.nn.embed.subwords import WordTable
+from weft.nn.embed.neighbours import Neighbours, WordTable
 from weft.train import optimisers, update
 from weft.train.optimiser_state import optimiser_name
 from weft.train.optimisers import Adagrad, Adam, Muon, Optimiser

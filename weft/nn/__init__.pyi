@@ -38,7 +38,7 @@ from weft.nn.embed.contextual import Context, InContext, Mix, PiecesInContext
 from weft.nn.embed.grams import GramTable
 from weft.nn.embed.neighbours import Glove as Glove
 from weft.nn.embed.neighbours import Neighbours as Neighbours
-from weft.nn.embed.subwords import Subwords as Subwords
+from weft.nn.embed.neighbours import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
 from weft.nn.embed.tokens import Weighted
 from weft.nn.embed.words import Characters as Characters

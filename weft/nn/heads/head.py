@@ -205,7 +205,6 @@ class Point(RealHead):
         return self(h)  # type: ignore[no-any-return]
 
     def quantiles(self, h: Tensor, levels: Tensor) -> Tensor:
-        """Raises an error: there are no quantiles."""
         raise ConfigError(
             "a point forecast has no quantiles; train with the head normal, student or quantile"
         )

@@ -90,7 +90,7 @@ class WordVectors(predictor.Predictor[list[str]]):
 
         >>> import torch
         >>> from weft.nn import Neighbours
-        >>> from weft.nn.embed.subwords import WordTable
+        >>> from weft.nn.embed.neighbours import WordTable
         >>> from weft.tasks.embeddings.data import WordList, WordsData
         >>> table = WordTable(3, 2)
         >>> table.table.weight.data = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])  # [V, D]
