@@ -46,12 +46,12 @@ from weft.nn import devices
 from weft.nn.cells.cell import Cell
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
+from weft.nn.devices import compile_regions
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.recurrent import Stack
-from weft.nn.regions import compile_regions
 from weft.nn.scores import Additive
 from weft.search.beam import beam_search
 from weft.search.greedy import greedy_search

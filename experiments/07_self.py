@@ -30,7 +30,7 @@ from study import Part, begin, learn, level, picture, plant, points
 from weft.data.shapes import SHAPES, shapes
 from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.bag import BagEncoder
+from weft.nn.encoders.encoder import BagEncoder
 from weft.nn.encoders.self_attention import SelfAttentionEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical

@@ -22,9 +22,7 @@ from problems import Labels, numbered
 from study import Part, begin, learn, level, picture, plant, points
 from weft.models import Labeller
 from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.bag import BagEncoder
-from weft.nn.encoders.encoder import Encoder
-from weft.nn.encoders.ngram import NgramEncoder
+from weft.nn.encoders.encoder import BagEncoder, Encoder, NgramEncoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical

@@ -24,7 +24,7 @@ from weft.nn.encoders.encoder import Encoder, Memory
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.heads.point import Point
+from weft.nn.heads.head import Point
 from weft.text.vocabulary import EOS, SOS
 
 EMBEDDING = 32

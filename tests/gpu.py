@@ -20,8 +20,7 @@ from weft.config import read_recipe
 from weft.models import Generator, Labeller
 from weft.nn import devices, padding
 from weft.nn.embed.contextual import BothWays
-from weft.nn.embed.counts import Glove
-from weft.nn.embed.neighbours import Neighbours
+from weft.nn.embed.neighbours import Glove, Neighbours
 from weft.run.training import check_recipe
 from weft.tasks.forecast.model import ForecastNetwork
 from weft.tasks.masked.model import MaskedLanguageModel

@@ -108,4 +108,9 @@ def test_every_file_but_the_contract_holds_a_part(package: ModuleType, contract:
     files = {path.stem for path in Path(package.__path__[0]).glob("*.py")} - {"__init__", "initial"}
     if package is cells:
         files -= {"convolution", "matrix"}  # what several of them use
-    assert set(rooms.parts(package, contract)) == files - {contract.__module__.rsplit(".", 1)[1]}
+    found = rooms.parts(package, contract)
+    for name, part in found.items():
+        assert rooms.room_of(contract) is package and rooms.find(package, contract, name) is part
+        assert rooms.name_of(part) == name
+    homes = {part.__module__.rpartition(".")[2] for part in found.values()}
+    assert homes | {contract.__module__.rpartition(".")[2]} == files

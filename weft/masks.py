@@ -78,11 +78,7 @@ def known_facts(mask: Tensor) -> MaskFacts | None:
 
 
 def note(mask: Tensor, twin: Tensor) -> MaskFacts:
-    """Let the facts of a mask travel with it, if it is not on the CPU, where they are found again on demand.
-
-    Args:
-        mask: [B, T] bool.
-    """
+    """Let the facts of a mask [B, T] travel with it; on the CPU they are found again on demand."""
     found = MaskFacts(twin, mask.device)
     if mask.device.type != "cpu":
         if not _static.get():  # a recorded graph must not wait for a copy, and needs no places
@@ -107,12 +103,7 @@ def static_shapes() -> AbstractContextManager[None]:
 
 
 def derived(function: Callable[..., Tensor], *masks: Tensor) -> Tensor:
-    """function(*masks), another mask [B, T], with its facts, if those of the masks are known.
-
-    Example:
-        >>> derived(lambda mask: mask[:, 1:], torch.tensor([[True, False]])).tolist()
-        [[False]]
-    """
+    """function(*masks), another mask [B, T], with its facts, if those of the masks are known."""
     found, known = function(*masks), [known_facts(mask) for mask in masks]
     twins = [one.twin for one in known if one is not None]
     if len(twins) == len(masks):
@@ -198,14 +189,7 @@ def repeat(part: Tensor, rows: int) -> Tensor:
 
 
 def from_lengths(lengths: Tensor, size: int) -> Tensor:
-    """The mask of rows with the given lengths, padded at the end.
-
-    Args:
-        lengths: [B] int.
-
-    Returns:
-        [B, S] bool.
-    """
+    """The mask [B, S] of rows with the given lengths [B], padded at the end."""
     return torch.arange(size, device=lengths.device)[None] < lengths[:, None]
 
 
@@ -232,11 +216,7 @@ def mean(states: Tensor, mask: Tensor) -> Tensor:
 
 
 def reverse(states: Tensor, mask: Tensor) -> Tensor:
-    """Reverse the real positions of each row; padding stays in place.
-
-    Args:
-        states: [B, S, D]; mask: [B, S] with the real positions first.
-    """
+    """Reverse the real positions of each row of [B, S, D], which come first; padding stays in place."""
     position = torch.arange(mask.shape[1], device=mask.device)[None]
     count = mask.sum(1, keepdim=True)
     index = torch.where(position < count, count - 1 - position, position)

@@ -5,8 +5,8 @@ nn/cells/lstm.py contains the cell that a recipe calls `lstm`. A part with sever
 file named after the contract: tasks/tag/task.py contains the task `tag`. Tiny parts share one file with
 their contract, and their names are those of their classes: train/schedules.py contains CosineRestarts,
 `cosine_restarts`, and LinearSchedule, `linear`. A folder may hold such a file: metrics/labels.py has
-Mcc, `mcc`. Recipes and law tests find names here, so a new part is usable and tested at once. Read next:
-config/building.py.
+Mcc, `mcc`, and nn/encoders/encoder.py BagEncoder, `bag`. Recipes and law tests find names here, so a new
+part is usable and tested at once. Read next: config/building.py.
 """
 
 import importlib
@@ -22,9 +22,11 @@ from weft.wording import close_name
 
 
 def room_of(contract: type) -> ModuleType:
-    """The room of a contract: its own file if that contains parts, else its folder."""
+    """The room of a contract: its folder if that is named so, as cells; else its file if that has parts."""
     module = importlib.import_module(contract.__module__)
-    return module if _own(module, contract) else importlib.import_module(module.__name__.rpartition(".")[0])
+    folder = importlib.import_module(module.__name__.rpartition(".")[0])
+    plural = folder.__name__.endswith(f".{contract.__name__.lower()}s")
+    return module if _own(module, contract) and not plural else folder
 
 
 def name_of(part: type) -> str:
@@ -65,8 +67,9 @@ def folders(room: ModuleType, contract: type) -> list[str]:
 
 def get(room: ModuleType, contract: type, name: str) -> type | None:
     """The part whose file has that name, or None; imports no other file of the room."""
-    if not hasattr(room, "__path__"):
-        return parts(room, contract).get(name)
+    beside = parts(importlib.import_module(contract.__module__), contract)
+    if name in beside or not hasattr(room, "__path__"):
+        return beside.get(name)
     for entry in pkgutil.iter_modules(room.__path__):
         if entry.name == name:
             return _parts_of_file(room, entry, contract).get(name)
@@ -169,7 +172,7 @@ def _parts_of_file(room: ModuleType, entry: pkgutil.ModuleInfo, contract: type) 
         if importlib.util.find_spec(place) is None:
             return {}
     own = _own(importlib.import_module(place), contract)
-    if len(own) == 1:
+    if len(own) == 1 and place != contract.__module__:
         return {entry.name: own[0]}
     found = {name_of(part): part for part in own}
     if len(found) < len(own):

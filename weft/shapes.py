@@ -27,21 +27,12 @@ def check_shape(name: str, tensor: Tensor, *sizes: int | None) -> None:
 
 
 def check_choice(name: str, value: str, choices: Any) -> None:
-    """Check that a value is one of a fixed set of choices.
-
-    Example:
-        >>> from typing import Literal
-        >>> check_choice("norm", "before", Literal["before", "after"])
-    """
+    """Check that a value is one of a fixed set of choices, a Literal."""
     if value not in get_args(choices):
         raise ConfigError(f"{name}: expected one of {', '.join(get_args(choices))}, got {value!r}")
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Check that a value is a whole number of at least so many.
-
-    Example:
-        >>> check_count("num_layers", 2)
-    """
+    """Check that a value is a whole number of at least so many."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ConfigError(f"{name}: expected a whole number of at least {least}, got {value!r}")

@@ -65,20 +65,15 @@ def fan(state: State, width: int) -> State:
 
 
 def reorder(state: State, rows: Tensor) -> State:
-    """The given rows of per-hypothesis tensors; per-source tensors are not changed.
+    """The given rows [N] of per-hypothesis tensors; per-source tensors are not changed.
 
-    Args:
-        rows: [N] int64; row n of the result must belong to the same source as row n did before.
+    Row n of the result must belong to the same source as row n did before.
     """
     return _walk(lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf, state)
 
 
 def keep_sources(state: State, sources: Tensor, width: int) -> State:
-    """Keep only the given sources, each with its `width` rows.
-
-    Args:
-        sources: [M] int64 source numbers.
-    """
+    """Keep only the sources of the given numbers [M], each with its `width` rows."""
     offsets = torch.arange(width, device=sources.device)
     rows = (sources[:, None] * width + offsets).flatten()
     return _walk(lambda leaf: leaf.index_select(0, rows), lambda leaf: leaf.index_select(0, sources), state)
@@ -107,11 +102,7 @@ def doubled(least: int, number: int) -> int:
 
 
 def where(mask: Tensor, new: State, old: State) -> State:
-    """For each row `new` if the mask is True, else `old`.
-
-    Args:
-        mask: [B] bool.
-    """
+    """For each row `new` if the mask [B] is True, else `old`."""
     if isinstance(new, Tensor):
         return torch.where(mask.view(-1, *[1] * (new.dim() - 1)), new, old)
     if new is None:

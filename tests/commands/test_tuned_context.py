@@ -9,8 +9,7 @@ import torch
 from tests import toys
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
-from weft.nn.embed.contextual import InContext, Twice
-from weft.nn.embed.pieces import Pieces, PiecesInContext
+from weft.nn.embed.contextual import InContext, Pieces, PiecesInContext, Twice
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.store import weights

@@ -32,7 +32,7 @@ from tests.laws.members import (
 from weft import masks, tree
 from weft.errors import ShapeError
 from weft.nn.cells.cell import Cell
-from weft.nn.encoders.bag import BagEncoder
+from weft.nn.encoders.encoder import BagEncoder
 from weft.nn.kernels import choice
 from weft.nn.recurrent import Stack
 

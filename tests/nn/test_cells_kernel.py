@@ -5,16 +5,17 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tests.laws.members import close, normal
-from tests.nn.ways import COMPILED, needs_native, on_threads, second_derivatives, weighed
+from tests.nn.ways import COMPILED, needs_narrow, needs_native, on_threads, second_derivatives, weighed
 from weft import masks, native
 from weft.errors import ConfigError
 from weft.native import jobs
+from weft.nn.cells.gru import GRU
 from weft.nn.kernels import choice
 from weft.nn.kernels.cells.compiled import APART, sort
-from weft.nn.kernels.cells.layer import LayerInput, run_layer
+from weft.nn.kernels.cells.layer import LayerInput, one_step, recurrent, run_layer
 from weft.nn.kernels.equations import ELMAN_CELLS
 from weft.nn.kernels.light import recurrence, sequence
 from weft.nn.kernels.linear import linear
@@ -237,3 +238,146 @@ def test_law_7_the_elementwise_recurrence_is_its_plain_twin() -> None:
         first = torch.autograd.grad((function(*given) * normal(5, T, 13, seed=4)).sum(), given)
         found.append((out, plain, *grads, *(grad / grad.norm() for grad in again), *first))
     close(found[0], found[1])
+
+
+class OnGpu(Tensor):
+    """A tensor of the CPU that says it is on a GPU."""
+
+    is_cuda = True  # type: ignore[assignment]
+
+
+def given(*arguments: Any) -> tuple[Any, ...]:
+    return arguments
+
+
+def weights(*, learns: bool) -> list[Tensor]:
+    """Two matrices, two biases and a projection: 3 units, 2 inputs, 1 output."""
+    shapes = (12, 2), (12, 1), (12,), (12,), (1, 3)
+    return [nn.Parameter(normal(*shape).float(), requires_grad=learns) for shape in shapes]
+
+
+def test_a_gpu_is_told_to_train_only_where_gradients_are_wanted() -> None:
+    x, state = normal(4, 5, 2).float(), (torch.zeros(1, 4, 1), torch.zeros(1, 4, 3))
+    on_gpu = x.as_subclass(OnGpu)
+    assert recurrent(given, on_gpu, state, weights(learns=True))[6] is True
+    assert recurrent(given, on_gpu, state, weights(learns=False))[6] is False
+    assert recurrent(given, on_gpu.clone().requires_grad_(), state, weights(learns=False))[6] is True
+    with torch.no_grad():
+        assert recurrent(given, on_gpu, state, weights(learns=True))[6] is False
+    assert recurrent(given, x, state, weights(learns=True))[6] is False  # a CPU needs no telling
+
+
+def test_a_gpu_gets_its_weights_in_one_piece_matrices_first() -> None:
+    whole = weights(learns=True)
+    x = normal(4, 5, 2).float().as_subclass(OnGpu)
+    _, _, parts, biased, *_ = recurrent(given, x, (torch.zeros(1, 4, 1), torch.zeros(1, 4, 3)), whole)
+    assert biased is True
+    assert all(torch.equal(part, one) for part, one in zip(parts, whole, strict=True))
+    assert len({part.untyped_storage().data_ptr() for part in parts}) == 1
+    assert [part.storage_offset() for part in parts] == [0, 24, 39, 51, 36]
+    torch.stack([part.sum() for part in parts]).sum().backward()
+    assert all(one.grad is not None and bool((one.grad == 1).all()) for one in whole)
+
+
+def test_states_of_a_gpu_lie_in_one_piece() -> None:
+    state = torch.zeros(1, 3, 4).transpose(1, 2)
+    assert not state.is_contiguous()
+    x = normal(4, 5, 2).float().as_subclass(OnGpu)
+    assert recurrent(given, x, (state,), weights(learns=False)[:2])[1].is_contiguous()
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn_tanh", "rnn_relu"])
+def test_one_step_by_a_cell_is_that_of_the_layer(name: str, biased: bool) -> None:
+    gates = {"lstm": 4, "gru": 3}.get(name, 1)
+    shapes = [(gates * 3, 2), (gates * 3, 3), *([(gates * 3,)] * 2 if biased else [])]
+    parts = [normal(*shape, seed=seed).requires_grad_() for seed, shape in enumerate(shapes)]
+    x = normal(5, 1, 2, seed=7).requires_grad_()
+    state = [normal(1, 5, 3, seed=8 + k) for k in range(1 + (name == "lstm"))]
+    function, found = getattr(torch, name), []
+    for run in (recurrent, one_step):
+        results = run(function, x, state, parts)
+        total = sum(result.sin().sum() for result in results)
+        found.append([*results, *torch.autograd.grad(total, [x, *parts])])
+    torch.testing.assert_close(found[1], found[0], rtol=1e-12, atol=1e-12)
+
+
+def test_a_gpu_takes_one_step_by_a_cell() -> None:
+    x, state = normal(4, 1, 2).float().as_subclass(OnGpu), (torch.zeros(1, 4, 3),) * 2
+    whole = [normal(12, 2).float(), normal(12, 3).float(), normal(12).float(), normal(12).float()]
+    y, h, c = recurrent(torch.lstm, x, state, whole)
+    assert (y.shape, h.shape, c.shape) == ((4, 1, 3), (1, 4, 3), (1, 4, 3))
+    assert recurrent(given, x, (state[0], state[1]), weights(learns=False))[2]  # with a projection by cuDNN
+
+
+SHAPES = [(1, 7, 5, 67), (3, 7, 7, 13), (5, 7, 3, 13), (23, 7, 131, 17), (40, 7, 20, 48), (2, 7, 1, 1)]
+
+
+def under_autocast(cell: str, given: list[Tensor], mask: Tensor | None, way: Any) -> tuple[Tensor, ...]:
+    with torch.autocast("cpu", torch.bfloat16):
+        return call(cell, given, mask, way)
+
+
+@needs_narrow
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("cell", jobs.CELLS)
+def test_rounded_numbers_are_multiplied_exactly(cell: str, shape: tuple[int, int, int, int]) -> None:
+    rows, _, read, size = shape
+    given = [t.bfloat16().double() for t in inputs(cell, (rows, 1, read, size), torch.float64)]
+    found = under_autocast(cell, [t.float() for t in given], None, "narrow")
+    close(tuple(t.double() for t in found), call(cell, given, None, "steps"), 2e-5)
+
+
+@needs_narrow
+@pytest.mark.parametrize("lengths", [None, [7, 4, 1, 6, 2], [3, 0, 7, 0, 5]], ids=str)
+@pytest.mark.parametrize("cell", jobs.CELLS)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_gradients_are_near_those_of_the_loop(cell: str, lengths: list[int] | None, threads: int) -> None:
+    with on_threads(threads):
+        rows = 29 if lengths is None else 5
+        given = [0.2 * t for t in inputs(cell, (rows, 7, 31, 37), torch.float32)]
+        found, want = (
+            grads(cell, given, mask_of(lengths), way, low)
+            for way, low in (("narrow", True), ("steps", False))
+        )
+        for ours, exact in zip(found, want, strict=True):
+            assert ours.dtype == torch.float32
+            assert float((ours - exact).norm()) <= 0.02 * float(exact.norm()) + 1e-6
+
+
+def grads(cell: str, given: list[Tensor], mask: Tensor | None, way: Any, low: bool) -> list[Tensor]:
+    """Results and gradients of a random combination of them."""
+    leaves = [t.clone().requires_grad_() for t in given]
+    with torch.autocast("cpu", torch.bfloat16, enabled=low):
+        outs = call(cell, leaves, mask, way)
+    total = sum((normal(*o.shape, seed=k) * o).sum() for k, o in enumerate(outs))
+    return [*(o.detach() for o in outs), *torch.autograd.grad(total, leaves)]
+
+
+@needs_native
+@pytest.mark.parametrize("cell", jobs.CELLS)
+def test_in_float32_autocast_changes_nothing(cell: str) -> None:
+    given, mask = inputs(cell, (5, 7, 3, 13), torch.float32), mask_of([7, 4, 1, 6, 2])
+    low, plain = (tuple(grads(cell, given, mask, "native", low=on)) for on in (True, False))
+    close(low, plain, 0.0)
+
+
+@needs_native
+@pytest.mark.parametrize("steps", [1, 3, 7])
+@pytest.mark.parametrize("cell", jobs.CELLS)
+def test_a_state_without_gradient_leaves_the_others_right(cell: str, steps: int) -> None:
+    given = [0.3 * t for t in inputs(cell, (3, steps, 5, 19), torch.float32)]
+    states = 2 if given[2].dim() == 2 and given[2].shape == given[1].shape else 1
+    found = []
+    for way, dtype in (("native", torch.float32), ("steps", torch.float64)):
+        leaves = [t.to(dtype).requires_grad_(not 1 <= k <= states) for k, t in enumerate(given)]
+        y = call(cell, leaves, None, way)[0]
+        found.append(torch.autograd.grad(y.square().sum(), [t for t in leaves if t.requires_grad]))
+    close(tuple(t.double() for t in found[0]), found[1], 2e-5)
+
+
+@needs_narrow
+def test_bfloat16_is_forced_only_under_autocast() -> None:
+    cell, x = GRU(3, 5), torch.zeros(2, 9, 3)
+    with choice.use(cells="narrow"), pytest.raises(ConfigError, match="only under autocast"):
+        cell(x, cell.start(x))

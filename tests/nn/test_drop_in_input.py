@@ -1,5 +1,6 @@
-"""A drop-in rejects invalid input with one message: what was expected, what was found, what to do."""
+"""A drop-in rejects invalid input with one message; whole models that torch.save wrote find its module."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
@@ -8,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
+import weft.nn as wn
 from tests.laws.members import normal
 from weft.errors import ConfigError, ShapeError, WeftError
-from weft.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, drop_in_torch
+from weft.nn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell, drop_in_cells, drop_in_torch
 
 READ, SIZE, ROWS, STEPS = 3, 5, 7, 11
 X = normal(STEPS, ROWS, READ, dtype=torch.float32)
@@ -159,3 +161,21 @@ def test_an_error_is_caught_by_code_written_for_torch() -> None:
     with pytest.raises(RuntimeError) as caught:
         GRU(4, SIZE)(X)
     assert isinstance(caught.value, WeftError | ValueError)
+
+
+@pytest.mark.parametrize("name", ["RNNCell", "LSTMCell", "GRUCell"])
+def test_a_whole_model_that_names_the_former_module_of_the_cells_loads(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, saved = getattr(wn, name), io.BytesIO()
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(kind(3, 5))
+    monkeypatch.setattr(kind, "__module__", "weft.nn.drop_in_cells")
+    torch.save(model, saved)
+    monkeypatch.undo()
+    assert b"drop_in_cells" in saved.getvalue()
+    saved.seek(0)
+    loaded = torch.load(saved, weights_only=False)
+    assert type(loaded[0]) is kind is getattr(drop_in_cells, name)
+    x = torch.randn(2, 3)
+    assert all(map(torch.equal, loaded(x), model(x)))

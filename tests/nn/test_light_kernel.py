@@ -1,4 +1,4 @@
-"""Law 7 for recurrences without a matrix: compiled code and torch are the loop over steps."""
+"""Law 7 for recurrences without a matrix and the selective scan: every way is the loop over steps."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 from tests.laws.members import close, normal
-from tests.nn.ways import needs, on_threads, second_derivatives, weighed
+from tests.nn.ways import near, needs, on_threads, second_derivatives, weighed
 from weft.errors import ConfigError
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.mingru import MinGRU
 from weft.nn.cells.sru import SRU
 from weft.nn.kernels import choice
-from weft.nn.kernels.light import KINDS, light
+from weft.nn.kernels.light import KINDS, light, scan_by_steps, selective
 
 GATES = {"mingru": 2, "minlstm": 3, "ssru": 2, "sru": 3, "sru peeping": 3}
 each_way = pytest.mark.parametrize("way", [pytest.param("native", marks=needs("light")), "torch"])
@@ -125,3 +125,61 @@ def test_minlstm_gates_too_small_for_float32(way: str) -> None:
     want.sum().backward()
     close(y[0, 0], want.float(), 1e-5)
     close(z.grad, exact.grad.float(), 1e-5)  # type: ignore[union-attr]
+
+
+compiled = needs("selective")
+
+
+def scan_terms(rows: int, steps: int, size: int, states: int) -> list[Tensor]:
+    """u, dt, A, B, C and h; B, C and h have other strides, dt is 0 at some positions."""
+    b = normal(rows, steps, states + 3, seed=3, dtype=torch.float32)[..., 3:]
+    c = normal(rows, steps, states + 7, seed=6, dtype=torch.float32)[..., :states]
+    dt = normal(rows, steps, size, seed=2, dtype=torch.float32).relu()
+    a = -normal(states, size, seed=4, dtype=torch.float32).exp()
+    u, h = normal(rows, steps, size, dtype=torch.float32), normal(rows, size, states, seed=5).float().mT
+    return [u, dt, a, b, c, h]
+
+
+@compiled
+@pytest.mark.parametrize("states", [16, 5])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("rows", "steps", "size"), [(3, 1, 13), (5, 16, 37), (2, 35, 16), (3, 53, 67)])
+def test_law_7_the_compiled_scan_is_the_loop(
+    states: int, threads: int, rows: int, steps: int, size: int
+) -> None:
+    with on_threads(threads):
+        found = []
+        for run in (selective, scan_by_steps):
+            given = [each.clone().requires_grad_() for each in scan_terms(rows, steps, size, states)]
+            with torch.no_grad():
+                plain = run(*given)
+            outs = run(*given)
+            total = weighed(outs)
+            found.append((*plain, *outs, *torch.autograd.grad(total, given)))
+        near(*found, 1e-5, relative=True)  # relative to the largest, as sums may cancel
+
+
+@compiled
+@pytest.mark.parametrize("which", [0, 1])
+def test_each_output_alone_has_a_gradient(which: int) -> None:
+    found = []
+    for run in (selective, scan_by_steps):
+        given = [each.clone().requires_grad_() for each in scan_terms(2, 19, 5, 3)]
+        found.append(torch.autograd.grad(run(*given)[which].square().sum(), given, materialize_grads=True))
+    near(*found, 1e-5, relative=True)
+
+
+@compiled
+def test_a_second_derivative_of_the_scan_is_that_of_the_loop() -> None:
+    mine, true = (second_derivatives(run, scan_terms(2, 5, 3, 2)) for run in (selective, scan_by_steps))
+    near(mine, true, 1e-4, relative=True)
+
+
+@compiled
+def test_a_scan_that_compiled_code_cannot_compute_is_refused_or_runs_step_by_step() -> None:
+    given = [each.double() for each in scan_terms(2, 5, 3, 2)]
+    with choice.use(cells="native"), pytest.raises(ConfigError, match="float32 on the CPU"):
+        selective(*given)
+    close(selective(*given), scan_by_steps(*given), 0.0)
+    wide = scan_terms(2, 5, 3, 65)
+    close(selective(*wide), scan_by_steps(*wide), 0.0)

@@ -1,6 +1,7 @@
-"""Compiled code is optional; each library is for one set of instructions, chosen when it is loaded."""
+"""Compiled code is optional, for one set of instructions, chosen when it is loaded; freed memory is kept."""
 
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -186,3 +187,31 @@ def test_python_allows_what_fits_into_the_buffers_of_compiled_code(file: str, na
 def test_every_number_of_registers_that_a_head_may_have_is_compiled() -> None:
     cases = re.findall(r"HEAD\((\d+)\)", (build.HERE / "layers.h").read_text("utf-8"))
     assert sorted(map(int, cases)) == list(range(1, decoding.MOST_REGISTERS + 1))
+
+
+FAULTS = """
+import json, resource, sys
+import torch
+from weft.native.library import keep_freed
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(20):
+        torch.zeros(2, 2_000_000).add_(1)  # 16 MB
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+there = keep_freed()
+faults()
+print(json.dumps([there, faults()]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems have no such setting")
+def test_a_kept_block_is_not_mapped_again() -> None:
+    there, faults = json.loads(
+        subprocess.run([sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True).stdout
+    )
+    if not there:
+        pytest.skip("this C library has no such setting")
+    assert faults < 4_000  # pages of 4 KB in one such tensor; twenty new ones would have 80,000

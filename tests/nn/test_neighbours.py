@@ -5,9 +5,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from weft.nn.embed.counts import Cells, Glove
-from weft.nn.embed.neighbours import Neighbourhood, Neighbours
-from weft.nn.embed.subwords import Subwords, WordTable, bucket, ngrams
+from weft.nn.embed.neighbours import (
+    Cells,
+    Glove,
+    Neighbourhood,
+    Neighbours,
+    Subwords,
+    WordTable,
+    bucket,
+    ngrams,
+)
 
 V, D, K = 11, 5, 3
 

@@ -9,8 +9,7 @@ from torch import Tensor
 from tests.laws.members import normal
 from tests.nn.ways import needs, on_threads
 from weft.errors import ShapeError
-from weft.nn.embed.neighbours import Neighbourhood, Neighbours
-from weft.nn.embed.subwords import Subwords
+from weft.nn.embed.neighbours import Neighbourhood, Neighbours, Subwords
 from weft.nn.kernels import choice
 from weft.nn.kernels.neighbours import Places, word2vec
 

@@ -1,13 +1,15 @@
 """Laws of every front end for images: a new file in the folder is tested automatically."""
 
+import numpy as np
 import pytest
 import torch
 
+from tests.laws.members import normal, ready
 from weft.errors import ConfigError, ShapeError
 from weft.nn import pictures
 from weft.nn.pictures.convolution import ConvolutionFront
 from weft.nn.pictures.front import Front
-from weft.nn.pictures.patches import PatchFront
+from weft.nn.pictures.patches import Patches, PatchFront
 from weft.rooms import parts
 from weft.testing.values import more_than_noise
 
@@ -109,3 +111,21 @@ def test_the_gradient_of_a_short_clip_in_bfloat16_reads_no_memory_that_nobody_wr
             front(x).float().sum().backward()
         for parameter, gradient in zip(front.parameters(), exact, strict=True):
             assert (parameter.grad - gradient).norm() <= 0.1 * gradient.norm() + 1e-3
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_patches_are_their_equation(first: bool) -> None:
+    module = ready(lambda: Patches(3, 7, patch=2, first=first))
+    pictures = normal(5, 4, 6, 3)
+    got = module(pictures).detach().numpy()
+    w, b = module.project.weight.detach().numpy(), module.project.bias.detach().numpy()
+    for row, picture in enumerate(pictures.numpy()):
+        want = [picture[y : y + 2, x : x + 2].ravel() @ w.T + b for y in (0, 2) for x in (0, 2, 4)]
+        want = ([module.first.detach().numpy()] if first else []) + want
+        np.testing.assert_allclose(got[row], np.stack(want), rtol=1e-10, atol=1e-10)
+
+
+def test_a_picture_that_patches_do_not_tile_is_refused() -> None:
+    sentence = r"multiples of 4, got 6 x 9 pixels"
+    with pytest.raises(ShapeError, match=sentence):
+        Patches(3, 7, patch=4)(torch.zeros(1, 6, 9, 3))

@@ -2,7 +2,7 @@
 
 import torch
 
-from weft.nn.embed.pieces import FirstPieces, PiecesInContext, WordsInPieces
+from weft.nn.embed.contextual import FirstPieces, PiecesInContext, WordsInPieces
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.tasks.reused import words_in_pieces

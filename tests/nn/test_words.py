@@ -1,12 +1,16 @@
-"""Words from a table and from their letters: equal words have equal vectors, whatever their neighbours."""
+"""Vectors of words from a table, from their letters and by their n-grams."""
 
 import pytest
 import torch
 
-from tests.laws.members import close, ready
+from tests.laws.members import close, normal, ready
+from weft import masks
 from weft.errors import ConfigError
-from weft.nn.embed.characters import Characters
-from weft.nn.embed.words import Spelled, Words
+from weft.nn.embed.grams import Grams, GramTable
+from weft.nn.embed.tokens import Tokens
+from weft.nn.embed.words import Characters, Spelled, Words
+from weft.nn.encoders.filters import FilterEncoder
+from weft.tasks.classify.model import Bag, LabelModel
 from weft.testing.values import every_parameter_reached
 
 GIVEN = Spelled(
@@ -73,3 +77,50 @@ def test_letters_of_several_widths_share_the_features() -> None:
 
 def test_letters_alone_are_enough() -> None:
     assert Words(7, 0, characters=Characters(7, 6))(GIVEN).shape == (2, 3, 6)
+
+
+@pytest.mark.parametrize("size", [7, 131])
+def test_features_of_a_new_table_have_variance_one(size: int) -> None:
+    tokens = torch.arange(1009)[None]
+    embed = Tokens(1009, size)
+    assert embed(tokens).var().item() == pytest.approx(1.0, abs=0.1)
+    assert embed.table.weight.var().item() == pytest.approx(1 / size, rel=0.1)
+
+
+def test_the_logits_are_a_product_with_the_bags_vector() -> None:
+    model = LabelModel(bag=Bag()).build(11, 3).double().eval()
+    with torch.no_grad():
+        model.embed.weight.copy_(normal(11, 3))
+        model.head.bias.copy_(normal(3, seed=2))
+    numbers = torch.tensor([[1, 4, 7], [9, 0, 0]])
+    weights = torch.tensor([[1.0, 0.5, 2.0], [3.0, 50.0, 50.0]]).double()
+    mask = masks.from_lengths(torch.tensor([3, 1]), 3)
+    x = torch.zeros(2, 11).double()
+    for row in range(2):
+        for number, weight, real in zip(numbers[row], weights[row], mask[row], strict=True):
+            x[row, number] += weight * real
+    want = (x @ normal(11, 3) + normal(3, seed=2)).log_softmax(-1)
+    close(model(Grams(numbers, weights), mask)[:, 0].detach(), want, 1e-6)
+
+
+def test_it_begins_as_naive_bayes() -> None:
+    table = GramTable(5, 3, naive_bayes=True)
+    logp = normal(5, 3).log_softmax(0)
+    table.begin(logp)
+    given = Grams(torch.tensor([[1, 4, 2]]), torch.ones(1, 3))
+    got = table(given).sum(1).log_softmax(-1).detach()
+    want = logp[[1, 4, 2]].sum(0, keepdim=True).log_softmax(-1)
+    close(got.double(), want.double(), 1e-6)
+
+
+def test_a_filter_is_its_equation() -> None:
+    encoder = ready(lambda: FilterEncoder(3, widths=(2, 3), features=5))
+    x, mask = normal(1, 7, 3), torch.ones(1, 7, dtype=torch.bool)
+    states = encoder(x, mask).states[0].detach()
+    padded = torch.cat([torch.zeros(1, 3), x[0], torch.zeros(1, 3)]).double()  # one more at each end
+    for number, (width, start) in enumerate([(2, 1), (3, 0)]):  # an even width reads one more to the right
+        weight, bias = encoder.layers[0][number].weight.detach(), encoder.layers[0][number].bias.detach()
+        for j in range(7):
+            seen = padded[j + start : j + start + width]  # [width, 3]
+            want = (torch.einsum("fdk,kd->f", weight, seen) + bias).relu()
+            close(states[j, 5 * number : 5 * number + 5], want)

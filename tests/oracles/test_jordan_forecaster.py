@@ -7,8 +7,7 @@ import torch
 from tests.laws.members import close, normal
 from weft.nn.cells.jordan import Jordan
 from weft.nn.cells.stepwise import Stepwise
-from weft.nn.forecasters.forecaster import Past
-from weft.nn.forecasters.recurrent import RecurrentForecaster
+from weft.nn.forecasters.forecaster import Past, RecurrentForecaster
 
 ROWS, LOOKBACK, HORIZON, KNOWN, SIZE, HIDDEN = 3, 4, 5, 2, 7, 11
 

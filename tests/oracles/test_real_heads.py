@@ -10,10 +10,7 @@ import torch
 from tests.laws.members import normal, ready
 from weft import masks
 from weft.errors import ConfigError
-from weft.nn.heads.normal import Normal
-from weft.nn.heads.point import Point
-from weft.nn.heads.quantile import Quantile
-from weft.nn.heads.student import Student
+from weft.nn.heads.head import Normal, Point, Quantile, Student
 
 H, TARGET = normal(3, 7, 5), normal(3, 7, seed=2)
 MASK = masks.from_lengths(torch.tensor([7, 1, 4]), 7)

@@ -19,10 +19,10 @@ from weft.models import Generator
 from weft.nn.cells.gru import GRU
 from weft.nn.cells.lstm import LSTM
 from weft.nn.cells.rwkv7 import RWKV7
+from weft.nn.decoders.decoder import WindowDecoder
 from weft.nn.decoders.hybrid import HybridDecoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
-from weft.nn.decoders.window import WindowDecoder
 from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.encoders.transformer import TransformerEncoder

@@ -14,10 +14,7 @@ from tests import toys
 from tests.commands.shell import refused, weft
 from weft.data.windows import PowerTransform, power_of
 from weft.errors import ConfigError, DataError
-from weft.nn.heads.head import Head
-from weft.nn.heads.normal import Normal
-from weft.nn.heads.point import Point
-from weft.nn.heads.quantile import Quantile
+from weft.nn.heads.head import Head, Normal, Point, Quantile
 from weft.run import open_run
 from weft.tasks.forecast.data import SeriesData, waves
 from weft.tasks.forecast.model import ForecastModel

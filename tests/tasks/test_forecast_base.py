@@ -12,13 +12,8 @@ from tests import toys
 from tests.commands.shell import weft
 from weft.data.series import Columns
 from weft.data.windows import SeriesWindows
-from weft.nn.forecasters.forecaster import Past
-from weft.nn.forecasters.linear import LinearForecaster
-from weft.nn.heads.head import RealHead
-from weft.nn.heads.normal import Normal
-from weft.nn.heads.point import Point
-from weft.nn.heads.quantile import Quantile
-from weft.nn.heads.student import Student
+from weft.nn.forecasters.forecaster import LinearForecaster, Past
+from weft.nn.heads.head import Normal, Point, Quantile, RealHead, Student
 from weft.tasks.forecast.evaluation import PENALTIES, without_model
 from weft.tasks.forecast.init import recipe
 from weft.tasks.forecast.model import (

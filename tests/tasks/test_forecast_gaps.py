@@ -12,8 +12,8 @@ from tests import toys
 from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError
 from weft.figures.records import ForecastRecord
-from weft.nn.forecasters.linear import LinearForecaster
-from weft.nn.heads.normal import Normal
+from weft.nn.forecasters.forecaster import LinearForecaster
+from weft.nn.heads.head import Normal
 from weft.tasks.forecast import model
 from weft.tasks.forecast.data import SeriesData, series_facts
 from weft.tasks.forecast.evaluation import ForecastEvaluation, evaluate

@@ -24,11 +24,7 @@ from weft.config import read_recipe
 from weft.errors import ShapeError
 from weft.masks import static_shapes
 from weft.nn.embed.words import Spelled
-from weft.nn.heads.head import Loss
-from weft.nn.heads.normal import Normal
-from weft.nn.heads.point import Point
-from weft.nn.heads.quantile import Quantile
-from weft.nn.heads.student import Student
+from weft.nn.heads.head import Loss, Normal, Point, Quantile, Student
 from weft.run.training import check_recipe
 from weft.tasks.labels.base import LabelBatch
 from weft.tasks.language.data import collate_lines

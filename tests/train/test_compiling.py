@@ -19,7 +19,7 @@ from tests.train.test_processes import furthest, trained
 from tests.train.toy import ROWS, Notes, Task, quiet, settings
 from tests.train.traces import measured
 from weft.errors import ConfigError
-from weft.nn.regions import Region, compile_regions, plainly
+from weft.nn.devices import Region, compile_regions, plainly
 from weft.probe import probe
 from weft.train.loop import train
 from weft.train.settings import TrainingSettings

@@ -12,8 +12,7 @@ from tests.laws.members import normal
 from tests.nn.ways import needs, on_threads
 from weft.errors import ConfigError
 from weft.nn.cells.lstm import LSTM
-from weft.nn.embed.neighbours import Neighbours
-from weft.nn.embed.subwords import WordTable
+from weft.nn.embed.neighbours import Neighbours, WordTable
 from weft.nn.heads.categorical import Categorical
 from weft.train import optimisers, update
 from weft.train.optimisers import (

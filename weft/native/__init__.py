@@ -4,7 +4,7 @@ cells.cpp      recurrent layers                 nn/kernels/cells/compiled.py
 light.cpp      recurrent layers with no matrix  nn/kernels/light.py
 selective.cpp  Mamba's scan                     nn/kernels/light.py
 matrix.cpp     cells with a matrix per head     nn/kernels/matrix.py
-energies.cpp   additive attention               nn/kernels/additive.py
+energies.cpp   additive attention               nn/kernels/attention.py
 attention.cpp  short attention                  nn/kernels/attention.py
 dropping.cpp   dropout                          nn/kernels/dropout.py
 losses.cpp     cross-entropy                    nn/kernels/cross_entropy.py

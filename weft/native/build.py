@@ -61,8 +61,7 @@ def compiler() -> list[str] | None:
 def build(folder: Path = HERE) -> tuple[list[Path], str]:
     """Compile every library that is missing or older than its source.
 
-    Returns:
-        The libraries that exist now, and the reason if one could not be compiled, else "".
+    Returns the libraries that exist now, and the reason if one could not be compiled, else "".
     """
     if platform.machine().lower() not in ("x86_64", "amd64") or sys.platform not in ("linux", "darwin"):
         return [], f"no compiled cells for {sys.platform} on {platform.machine()}"

@@ -13,14 +13,14 @@ from weft.nn.attention import sparsemax as sparsemax
 from weft.nn.cells.cell import Cell as Cell
 from weft.nn.cells.convolution import ShortConvolution
 from weft.nn.cells.matrix import MatrixCell
-from weft.nn.decoders.bag import BagDecoder as BagDecoder
+from weft.nn.decoders.decoder import BagDecoder as BagDecoder
 from weft.nn.decoders.decoder import Decoder as Decoder
+from weft.nn.decoders.decoder import WindowDecoder as WindowDecoder
 from weft.nn.decoders.hybrid import HybridDecoder as HybridDecoder
 from weft.nn.decoders.pointer import PointerDecoder as PointerDecoder
 from weft.nn.decoders.recurrent import Bridge as Bridge
 from weft.nn.decoders.recurrent import RecurrentDecoder as RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder as TransformerDecoder
-from weft.nn.decoders.window import WindowDecoder as WindowDecoder
 from weft.nn.distances import Alibi as Alibi
 from weft.nn.distances import Distance as Distance
 from weft.nn.distances import Relative as Relative
@@ -34,22 +34,21 @@ from weft.nn.drop_in import RNNCell as RNNCell
 from weft.nn.drop_in_attention import MultiHeadAttention as MultiHeadAttention
 from weft.nn.drop_in_attention import MultiheadAttention as MultiheadAttention
 from weft.nn.drop_in_torch import as_torch as as_torch
-from weft.nn.embed.characters import Characters as Characters
-from weft.nn.embed.contextual import Context, InContext, Mix
-from weft.nn.embed.counts import Glove as Glove
+from weft.nn.embed.contextual import Context, InContext, Mix, PiecesInContext
 from weft.nn.embed.grams import GramTable
+from weft.nn.embed.neighbours import Glove as Glove
 from weft.nn.embed.neighbours import Neighbours as Neighbours
-from weft.nn.embed.pieces import PiecesInContext
-from weft.nn.embed.subwords import Subwords as Subwords
+from weft.nn.embed.neighbours import Subwords as Subwords
 from weft.nn.embed.tokens import Tokens as Tokens
-from weft.nn.embed.weighted import Weighted
-from weft.nn.encoders.bag import BagEncoder as BagEncoder
+from weft.nn.embed.tokens import Weighted
+from weft.nn.embed.words import Characters as Characters
 from weft.nn.encoders.causal import CausalEncoder as CausalEncoder
-from weft.nn.encoders.convolution import ConvolutionEncoder as ConvolutionEncoder
+from weft.nn.encoders.encoder import BagEncoder as BagEncoder
+from weft.nn.encoders.encoder import ConvolutionEncoder as ConvolutionEncoder
 from weft.nn.encoders.encoder import Encoder as Encoder
 from weft.nn.encoders.encoder import Memory as Memory
+from weft.nn.encoders.encoder import NgramEncoder as NgramEncoder
 from weft.nn.encoders.filters import FilterEncoder as FilterEncoder
-from weft.nn.encoders.ngram import NgramEncoder as NgramEncoder
 from weft.nn.encoders.non_local import NonLocal as NonLocal
 from weft.nn.encoders.non_local import NonLocalEncoder as NonLocalEncoder
 from weft.nn.encoders.pyramid import Pyramid as Pyramid
@@ -58,22 +57,22 @@ from weft.nn.encoders.self_attention import SelfAttentionEncoder as SelfAttentio
 from weft.nn.encoders.strided import StridedTransformer as StridedTransformer
 from weft.nn.encoders.transformer import TransformerEncoder as TransformerEncoder
 from weft.nn.forecasters.forecaster import Forecaster as Forecaster
-from weft.nn.forecasters.linear import LinearForecaster as LinearForecaster
-from weft.nn.forecasters.pair import PairForecaster as PairForecaster
+from weft.nn.forecasters.forecaster import LinearForecaster as LinearForecaster
+from weft.nn.forecasters.forecaster import PairForecaster as PairForecaster
+from weft.nn.forecasters.forecaster import RecurrentForecaster as RecurrentForecaster
 from weft.nn.forecasters.patches import PatchForecaster as PatchForecaster
-from weft.nn.forecasters.recurrent import RecurrentForecaster as RecurrentForecaster
 from weft.nn.forecasters.segments import SegmentForecaster as SegmentForecaster
 from weft.nn.heads.adaptive import Adaptive as Adaptive
 from weft.nn.heads.categorical import Categorical as Categorical
 from weft.nn.heads.crf import Crf as Crf
 from weft.nn.heads.head import Head as Head
 from weft.nn.heads.head import Loss as Loss
+from weft.nn.heads.head import Normal as Normal
+from weft.nn.heads.head import Point as Point
+from weft.nn.heads.head import Quantile as Quantile
 from weft.nn.heads.head import RealHead
-from weft.nn.heads.normal import Normal as Normal
-from weft.nn.heads.point import Point as Point
+from weft.nn.heads.head import Student as Student
 from weft.nn.heads.pointer import Pointer as Pointer
-from weft.nn.heads.quantile import Quantile as Quantile
-from weft.nn.heads.student import Student as Student
 from weft.nn.heads.transformed import Transformed
 from weft.nn.layers import GLA as GLA
 from weft.nn.layers import HGRN2 as HGRN2

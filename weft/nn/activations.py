@@ -32,9 +32,6 @@ def pieces(name: str) -> int:
 def activate(energy: Tensor, name: str) -> Tensor:
     """g(energy).
 
-    Returns:
-        [.., H].
-
     Source: maxout: Goodfellow 2013, "Maxout networks"; ELU: Clevert 2016, equation 15 with alpha = 1.
 
     Example:

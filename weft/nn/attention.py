@@ -36,14 +36,6 @@ class Source(NamedTuple):
         keys: [B, S, A] prepared by the score.
         values: [B, S, D].
         mask: [B, S] bool.
-
-    Example:
-        >>> import torch
-        >>> from weft.nn import Additive, Attention, Memory
-        >>> memory = Memory(torch.zeros(2, 7, 5), torch.ones(2, 7) > 0, torch.zeros(2, 5))
-        >>> source: Source = Attention(Additive(3, 5), 5).prepare(memory)
-        >>> source.values.shape  # [B, S, D]
-        torch.Size([2, 7, 5])
     """
 
     keys: Tensor  # [B, S, A] prepared by the score

@@ -48,14 +48,7 @@ class KeyValueCache(NamedTuple):
         return self.layers[0].shape[3]
 
     def append(self, layer: int, keys: Tensor, values: Tensor) -> Tensor:
-        """The entries of a layer followed by those of new positions.
-
-        Args:
-            keys, values: [B, H, W T, K] of T new positions of W hypotheses.
-
-        Returns:
-            [B, 2, H, E + W T, K].
-        """
+        """The entries of a layer, then those of T new positions of W hypotheses, [B, H, W T, K] each."""
         old = self.layers[layer]
         entries, added = old.shape[3], keys.shape[2]
         if self.time is not None:

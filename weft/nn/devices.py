@@ -1,13 +1,24 @@
-"""Choose the device and the precision of a training. Read next: ../train/ready.py."""
+"""Choose the device and the precision of a training, and the methods of a model that torch.compile compiles.
+
+A module lists such methods in `regions` (`training.compile`). They map tensors to tensors without side
+effects and have many small operations between matrix products, which are fused. Compiled code is used only
+in training; validation, search, probes and edits run the original method. Modules of one class share
+compiled code, parameters keep their names, and shapes are dynamic.
+Read next: transformer.py, which has regions; ../train/ready.py and ../train/compiling.py.
+"""
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Literal
+from contextvars import ContextVar
+from typing import Any, Literal
 
 import torch
+from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn.kernels.linear import autocast_on_cpu
+from weft.probe import edit_active, watching, within
 
 
 def choose(name: str) -> torch.device:
@@ -80,3 +91,46 @@ def _supports(name: str) -> bool:
     # These functions are private to torch and may disappear.
     query = getattr(torch.cpu, name, None)
     return bool(query()) if callable(query) else False
+
+
+_plain: ContextVar[bool] = ContextVar("weft_plain", default=False)
+
+
+class Region:
+    """A method of a module that is compiled when it is first called in training."""
+
+    def __init__(self, module: nn.Module, name: str) -> None:
+        self._module = module
+        self._name = name
+        self._method: Callable[..., Any] = getattr(type(module), name)
+        self._compiled = torch.compile(self._method, dynamic=True, options={"fx_graph_cache": False})
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the method."""
+        if not self._module.training or not torch.is_grad_enabled() or watching() or edit_active():
+            return self._method(self._module, *arguments)
+        if _plain.get():
+            return self._method(self._module, *arguments)
+        from torch._dynamo.exc import TorchDynamoException
+
+        try:
+            return self._compiled(self._module, *arguments)
+        except TorchDynamoException as error:
+            raise ConfigError(
+                f"training.compile: torch could not compile {type(self._module).__name__}.{self._name} "
+                f"({str(error).splitlines()[0][:120]}); set training.compile: false"
+            ) from error
+
+
+def compile_regions(model: nn.Module) -> int:
+    """Compile every region of a model, in place; returns the number of modules with regions."""
+    modules = [module for module in model.modules() if getattr(type(module), "regions", ())]
+    for module in modules:
+        for name in type(module).regions:  # type: ignore[attr-defined]
+            setattr(module, name, Region(module, name))
+    return len(modules)
+
+
+def plainly() -> AbstractContextManager[None]:
+    """Run the original methods in the block, for hooks into their modules."""
+    return within(_plain, True)

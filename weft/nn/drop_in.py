@@ -53,8 +53,6 @@ Device = torch.device | str | int | None
 class DropIn(DropInModule, nn.RNNBase):
     """Base of the three classes: `forward`, and keyword-only settings that torch.nn does not have.
 
-    Subclasses implement one layer.
-
     NaN is looked for on the CPU, and only if the final state has NaN, which costs nothing.
     """
 

@@ -56,8 +56,7 @@ def read_input(
 ) -> RecurrentInput:
     """Check an input and a state, and convert them to one form.
 
-    Args:
-        unpack: return packed rows as [B, T, D]; otherwise x is [1, N, D], still packed.
+    Packed rows become [B, T, D]; without `unpack` they are x [1, N, D], still packed.
     """
     check_device(type(module).__name__, "input", given.data, module.all_weights[0][0].device)
     packed = given if isinstance(given, PackedSequence) else None

@@ -14,10 +14,10 @@ Read next: kernels/choice.py; kernels/linear.py, an operation.
 
 from weft.nn.kernels import decoding as decoding
 from weft.nn.kernels import equations as equations
-from weft.nn.kernels.additive import additive as additive
-from weft.nn.kernels.additive import look as look
+from weft.nn.kernels.attention import additive as additive
 from weft.nn.kernels.attention import attention as attention
 from weft.nn.kernels.attention import attention_weights as attention_weights
+from weft.nn.kernels.attention import look as look
 from weft.nn.kernels.cells.compiled import PLAIN_ROWS as PLAIN_ROWS
 from weft.nn.kernels.cells.compiled import one_step as one_step
 from weft.nn.kernels.cells.layer import HOLD as HOLD

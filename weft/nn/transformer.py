@@ -140,7 +140,7 @@ class TransformerBlock(Residual):
 
     Attributes:
         calls: methods that use its parameters, around which train/sharding.py gathers them.
-        regions: methods that torch.compile may compile (regions.py).
+        regions: methods that torch.compile may compile (devices.py).
 
     Args:
         size: D.

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import torch
 
-from weft.nn.embed.pieces import Pieces
+from weft.nn.embed.contextual import Pieces
 from weft.text.vocabulary import EOS, PAD, SOS, Vocabulary
 
 Frame = Literal["none", "before", "after", "both"]

@@ -15,7 +15,7 @@ from torch import nn
 
 from weft.errors import ConfigError
 from weft.nn import devices
-from weft.nn.regions import compile_regions
+from weft.nn.devices import compile_regions
 from weft.rooms import wrong_result
 from weft.store import digests, weights
 from weft.store.files import cache_directory

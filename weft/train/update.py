@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from weft import tree
 from weft.errors import ConfigError, WeftError
 from weft.nn import devices
+from weft.nn.devices import plainly
 from weft.nn.heads.head import Loss
 from weft.nn.randomness import Rows, drawing, part_of_batch, recomputing
-from weft.nn.regions import plainly
 from weft.tasks.task import Training
 from weft.train.objectives.objective import Criterion
 from weft.train.position import BatchGroup, Position, derive, settle

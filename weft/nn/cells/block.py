@@ -132,7 +132,6 @@ class Block(Cell):
         return y, (y, *inner, *window)
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps with the cell's kernel."""
         if exporting():
             return super().run(x, state, mask)
         inner, window = self._apart(state)

@@ -15,13 +15,10 @@ EPSILON = 1e-5
 def recurrent_weights(
     in_size: int, size: int, *, gates: int
 ) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
-    """Weights for G gates, stacked as in torch.
+    """Weights for G gates, stacked as in torch: weight_x [G H, D], weight_h [G H, H], bias [G H] zeros.
 
     Each gate's input weights are Glorot-uniform and its recurrent weights orthogonal (Saxe 2014), so products
     of many of them neither grow nor shrink. torch.nn draws both uniformly within 1/sqrt(H).
-
-    Returns:
-        weight_x [G H, D], weight_h [G H, H], bias [G H] zeros.
     """
     weight_x, bias = input_weights(in_size, size, gates=gates)
     weight_h = nn.Parameter(torch.empty(gates * size, size))
@@ -63,12 +60,7 @@ def rotations_(weight: Tensor) -> Tensor:
 
 
 class GateNorm(nn.Module):
-    """gain * (z - mean) / sqrt(variance + epsilon) over the H units of each gate.
-
-    Args:
-        size: H.
-        gates: number of stacked gates.
-        epsilon: see above.
+    """gain * (z - mean) / sqrt(variance + epsilon) over the H units of each of the stacked gates.
 
     Source: Ba, Kiros & Hinton 2016, "Layer normalization", equation 4. They compute mean and variance over
     all gates together; here each gate has its own. The bias is the cell's.
@@ -104,23 +96,7 @@ def rates(heads: int) -> tuple[Tensor, Tensor]:
 class Headwise(nn.Module):
     """y = W x + b with W block-diagonal: each of the heads maps its own features.
 
-    Args:
-        size: features of the input and, for each of the outputs, of the output.
-        num_heads: number of blocks.
-        outputs: number of stacked maps, as the gates of a cell.
-        bias: whether there is b.
-
-    Attributes:
-        weight: [G, heads, K, K], K = size / num_heads; the last axis is the input's.
-        bias: [G size] or None.
-
-    Raises:
-        ConfigError: the heads do not divide the size.
-
-    Example:
-        >>> import torch
-        >>> Headwise(6, 2, outputs=4)(torch.zeros(3, 6)).shape
-        torch.Size([3, 24])
+    The weight is [G, heads, K, K] for G outputs, K = size / num_heads; the last axis is the input's.
     """
 
     bias: nn.Parameter | None

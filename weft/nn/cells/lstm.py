@@ -84,7 +84,6 @@ class LSTM(Gated):
         return "lstm"
 
     def kernel_weights(self) -> tuple[Tensor, Tensor, Tensor, None]:
-        """Those of all four gates."""
         if self.whole:
             return self.weight_x, self.weight_h, self.bias, None
         return self._filled(self.weight_x), self._filled(self.weight_h), self._filled(self.bias), None

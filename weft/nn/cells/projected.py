@@ -87,7 +87,6 @@ class Projected(Cell):
         return linear(y, self.projection), state
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps with the cell's kernel."""
         y, state = self.cell(x, state, mask)
         return linear(y, self.projection), state
 

@@ -105,7 +105,6 @@ class RWKV7Layers(Cell):
         return y[:, 0], after
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
-        """All steps of one layer after the other."""
         return super().run(x, state, mask) if exporting() else self._through(x, state, mask)
 
     def _begun(self, like: Tensor, inner: list[State]) -> State:
@@ -138,15 +137,9 @@ class Rwkv7Layer(nn.Module):
     def forward(
         self, x: Tensor, first: Tensor | None, state: State, mask: Tensor | None
     ) -> tuple[Tensor, Tensor, State]:
-        """All steps.
+        """All steps: the output [B, T, H], the first layer's values [B, T, heads V], and the next state.
 
-        Args:
-            x: [B, T, H].
-            first: the first layer's values [B, T, heads V]; None in that layer.
-            mask: [B, T] bool, real positions first, or None.
-
-        Returns:
-            The layer's output [B, T, H], the first layer's values, and the next state.
+        `first` has these values, and is None in the first layer; the mask has real positions first.
         """
         *inner, before = state
         u = self.cell_norm(x)

@@ -67,7 +67,6 @@ class Variational(Cell):
         return self.begin(self.cell.start(like))
 
     def begin(self, carried: tuple[Tensor, ...]) -> State:
-        """The cell's own, and fresh masks."""
         state = self.cell.begin(carried)
         if not self.training:
             return (*state, None, None)

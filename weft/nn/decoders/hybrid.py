@@ -179,7 +179,6 @@ class HybridDecoder(Decoder):
     def forward(
         self, x: Tensor, state: HybridState, mask: Tensor | None = None
     ) -> tuple[Tensor, HybridState]:
-        """x [N, T, D_in]; see Decoder.forward."""
         x = self.project(harmless(x, mask))
         new = torch.ones_like(x[..., 0], dtype=torch.int64) if mask is None else mask.long()  # [N, T]
         counted = state.read[:, None] + new.cumsum(1)  # padding does not count as a position

@@ -53,13 +53,9 @@ def points_of(length: int) -> int:
 def log_mel(
     samples: Tensor, rate: int, *, bins: int = 40, window: float = 0.025, hop: float = 0.01
 ) -> Tensor:
-    """One sound [N] to frames [S, F]: log power of each band in Hann windows.
+    """One sound [N] to frames [S, F]: log power of each of F bands in Hann windows; times in seconds.
 
     Sounds shorter than a window are padded with silence; an incomplete last window is dropped.
-
-    Args:
-        bins: F, number of bands.
-        window, hop: window length and step in seconds.
 
     Example:
         >>> log_mel(torch.zeros(16000), 16000).shape

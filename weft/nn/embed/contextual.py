@@ -1,9 +1,11 @@
-"""ELMo: contextual word vectors from a forward and a backward language model.
+"""Contextual word vectors: ELMo, and the states of the words' pieces in a pretrained encoder.
+
+ELMo is a forward and a backward language model:
 
 x_t from the letters;  h→ and h← from two independent stacks of LSTMs;
 p(w_{t+1} | w_1..w_t) from h→_t and p(w_{t-1} | w_t..w_n) from h←_t, with one shared softmax
 
-Read next: words.py, whose vectors `InContext` concatenates with these; characters.py.
+Read next: words.py, whose vectors `InContext` concatenates with these.
 """
 
 from abc import ABC, abstractmethod
@@ -15,9 +17,9 @@ from torch import Tensor, nn
 from weft import masks
 from weft.masks import fill, grid, to_device
 from weft.nn.cells.lstm import LSTM
-from weft.nn.embed.characters import Characters
 from weft.nn.embed.tokens import Tokens
-from weft.nn.embed.words import Spelled, Words
+from weft.nn.embed.words import Characters, Spelled, Words
+from weft.nn.encoders.encoder import Encoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Loss
 from weft.nn.ops import Dropout, Linear
@@ -67,11 +69,6 @@ class Context(nn.Module, ABC):
     Attributes:
         width: D, features of each layer.
         num_mixed: number of layers.
-
-    Example:
-        >>> from weft.nn import InContext, PiecesInContext
-        >>> issubclass(PiecesInContext, Context)  # what reads pieces, for the words of `InContext`
-        True
     """
 
     width: int
@@ -200,10 +197,7 @@ def _framed(mask: Tensor) -> Tensor:
 
 
 class Mix(nn.Module):
-    """γ Σ_j softmax(s)_j h_j: a weighted sum of layers, learned with the task.
-
-    Args:
-        num_layers: number of layers h, including the lowest.
+    """γ Σ_j softmax(s)_j h_j: a weighted sum of layers, learned with the task; the lowest layer counts too.
 
     Source: Peters et al. 2018, eq. 1.
 
@@ -243,13 +237,6 @@ class InContext(nn.Module):
         model: a trained model.
         dropout: on the weighted sum.
         tuned: train the model too; otherwise it is frozen and always in evaluation mode.
-
-    Example:
-        >>> from weft.nn import Tokens
-        >>> from weft.nn.embed.contextual import BothWays
-        >>> words = InContext(Tokens(9, 4), BothWays(9, 7, size=5, num_layers=2))
-        >>> words.size  # 4 of the task's own, 2 × 5 of both directions
-        14
     """
 
     def __init__(
@@ -275,3 +262,85 @@ class InContext(nn.Module):
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.tuned):
             layers = self.model(given.theirs, given.mask)
         return torch.cat([self.words(given.own), self.dropout(self.mix(layers))], -1)
+
+
+class Pieces(NamedTuple):
+    """Sentences of at most S words, as R segments of pieces with special symbols around each.
+
+    A sentence longer than the model's maximum is split into several segments.
+    """
+
+    tokens: Tensor  # [R, P] int64
+    mask: Tensor  # [R, P] bool
+    which: Tensor  # [R, P] int64, index of each piece's word in [B S]; 0 for special symbols
+    share: Tensor  # [R, P] 1 / (pieces of the word); 0 for special symbols and padding
+
+    def to(self, device: torch.device) -> "Pieces":
+        """Move to a device."""
+        return to_device(self, device)
+
+
+class PiecesInContext(Context):
+    """h_w = mean of the encoder's states over the pieces of word w; zeros for a word without pieces.
+
+    The layers are the piece embeddings [R, P, D] and the encoder's states, or only the states if the widths
+    differ.
+
+    Source: Devlin et al. 2019, section 5.3; they use a word's first piece, we use the mean of all pieces.
+    """
+
+    def __init__(self, embed: nn.Module, embed_size: int, encoder: Encoder) -> None:
+        super().__init__()
+        self.embed, self.encoder = embed, encoder
+        self.width = encoder.size
+        self.num_mixed = 2 if embed_size == encoder.size else 1
+
+    def forward(self, given: Pieces, mask: Tensor) -> list[Tensor]:
+        x = self.embed(given.tokens)
+        states = self.encoder(x, given.mask).states
+        layers = [x, states] if self.num_mixed == 2 else [states]
+        return [_of_words(layer, given, mask) for layer in layers]
+
+
+def _of_words(layer: Tensor, given: Pieces, mask: Tensor) -> Tensor:
+    """States [R, P, D] of pieces to [B, S, D] of words."""
+    shared = layer * given.share[..., None].to(layer.dtype)
+    words = shared.new_zeros(mask.numel(), layer.shape[2])
+    words = words.index_add(0, given.which.flatten(), shared.flatten(0, 1))
+    return words.view(*mask.shape, -1)
+
+
+class WordsInPieces(NamedTuple):
+    """Sentences of words, and their pieces."""
+
+    pieces: Pieces
+    mask: Tensor  # [B, S] bool, the words
+
+    def to(self, device: torch.device) -> "WordsInPieces":
+        """Move to a device."""
+        return to_device(self, device)
+
+
+class FirstPieces(nn.Module):
+    """The states of an encoder over pieces, those that count for each word: [B, S, D].
+
+    Source: Devlin et al. 2019, section 5.3.
+
+    Example:
+        >>> from weft.nn import BagEncoder, Tokens
+        >>> which, share = [0, 0, 1], [1.0, 0.0, 1.0]
+        >>> pieces = Pieces(*(torch.tensor([one]) for one in ([5, 6, 7], [True] * 3, which, share)))
+        >>> words = FirstPieces(Tokens(9, 4), BagEncoder(4, reduce="sum"))
+        >>> words(WordsInPieces(pieces, torch.tensor([[True, True]]))).shape  # two words, three pieces
+        torch.Size([1, 2, 4])
+    """
+
+    def __init__(self, embed: nn.Module, encoder: Encoder) -> None:
+        super().__init__()
+        self.embed, self.encoder = embed, encoder
+        self.size = encoder.size
+
+    def forward(self, given: WordsInPieces) -> Tensor:
+        """Sentences to the states [B, S, D] of their words."""
+        states = self.encoder(self.embed(given.pieces.tokens), given.pieces.mask).states
+        return _of_words(states, given.pieces, given.mask)

@@ -1,6 +1,6 @@
 """Weighted items, such as words and word pairs of a text, each of which adds to the logit of every class.
 
-With encoders/bag.py (sum) and a head with only a bias this is a linear classifier.
+With a BagEncoder (sum) and a head with only a bias this is a linear classifier.
 """
 
 from typing import NamedTuple
@@ -32,18 +32,10 @@ class GramTable(nn.Module):
     """x_i r_ic w_ic for each item i and class c, with learned w.
 
     With r = 1 and initial w = 0 this is logistic regression. With r_ic = log p(i | c) minus its mean over
-    classes and initial w = 1 it is naive Bayes before training, and similar to NB-SVM afterwards.
-
-    Args:
-        num_items: V.
-        num_classes: C.
-        naive_bayes: start from w = 1, with r set by `begin`.
+    classes (set by `begin`) and initial w = 1 it is naive Bayes before training, and similar to NB-SVM
+    afterwards.
 
     Source: Wang & Manning 2012, section 2.3, for two classes and an SVM's loss.
-
-    Example:
-        >>> GramTable(5, 3)(Grams(torch.tensor([[1, 4]]), torch.ones(1, 2))).shape
-        torch.Size([1, 2, 3])
     """
 
     def __init__(self, num_items: int, num_classes: int, *, naive_bayes: bool = False) -> None:
@@ -68,13 +60,7 @@ class GramTable(nn.Module):
 class FeatureTable(nn.Module):
     """sum_k w_{f_k, c} over the features f_k of each word, for each tag c, with learned w.
 
-    Args:
-        num_features: V, with number 0 for padding, which weighs nothing.
-        num_tags: C.
-
-    Example:
-        >>> FeatureTable(5, 3)(torch.tensor([[[1, 4], [2, 0]]])).shape
-        torch.Size([1, 2, 3])
+    Feature 0 is padding, which weighs nothing: features [B, S, K] give [B, S, C].
     """
 
     ratios = None

@@ -1,17 +1,26 @@
 """The contract of an encoder, which turns a sequence into a Memory.
 
+Small encoders are here too: a bag of words, n-grams and convolutions.
 Read next: recurrent.py, transformer.py; ../decoders/decoder.py, which reads the memory.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from weft.errors import ShapeError
+from weft import masks
+from weft.errors import ConfigError, ShapeError
 from weft.masks import arrangement, harmless
 from weft.nn.border import Explained, called, check_mask, check_tensor, read_mask, weight_of
+from weft.nn.ops import Dropout, Linear
+from weft.nn.positions import counted, positions_of
+from weft.setting_types import Count, DropoutRate, Size
+from weft.shapes import check_choice
 from weft.tree import State
 
 
@@ -98,3 +107,146 @@ class Encoder(Explained, nn.Module, ABC):
                 "pad on the right, or use a recurrent encoder, which accepts both"
             )
         return harmless(x, mask), mask
+
+
+Reduce = Literal["mean", "sum"]
+
+
+class BagEncoder(Encoder):
+    """States x_j and the order-independent summary (1/S) sum_j x_j or sum_j x_j.
+
+    With `Weighted` of embed/tokens.py the words have weights, for example idf.
+
+    Args:
+        in_size: features of the input.
+        size: project to this width, W x_j; None uses the embeddings unchanged.
+        reduce: "mean" or "sum".
+
+    Raises:
+        ConfigError: an unknown `reduce`.
+
+    Source: Iyyer et al. 2015, eq. 1 (mean, a deep averaging network's first layer).
+
+    Example:
+        >>> import torch
+        >>> x, mask = torch.tensor([[[1.0], [3.0], [50.0]]]), torch.tensor([[True, True, False]])
+        >>> BagEncoder(1, reduce="sum")(x, mask).summary.tolist()
+        [[4.0]]
+    """
+
+    def __init__(self, in_size: int, *, size: Size | None = None, reduce: Reduce = "mean") -> None:
+        super().__init__(in_size)
+        check_choice("reduce", reduce, Reduce)
+        self.size = size or in_size
+        self.reduce = reduce
+        self.project = Linear(in_size, size, bias=False) if size else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
+        x, mask = self.check(x, mask)
+        x = self.project(x)
+        if self.reduce == "mean":
+            return Memory(x, mask, masks.mean(x, mask))
+        return Memory(x, mask, (x * mask[..., None].to(x.dtype)).sum(1))
+
+
+class NgramEncoder(Encoder):
+    """States [x_{t-n+1}; ..; x_t], or tanh(W [x_{t-n+1}; ..; x_t] + b); the summary is the last state.
+
+    Positions before the first are zeros.
+
+    Args:
+        in_size: features of the input.
+        length: n.
+        size: width of tanh(W [..] + b); None keeps the concatenated embeddings, of width n times in_size.
+
+    Raises:
+        ConfigError: n is below 1.
+
+    Source: Bengio et al. 2003, section 2 (its x and hidden layer), here as an encoder.
+
+    Example:
+        >>> import torch
+        >>> x, mask = torch.tensor([[[1.0], [2.0], [3.0]]]), torch.ones(1, 3) > 0
+        >>> NgramEncoder(1, length=2)(x, mask).states.tolist()
+        [[[0.0, 1.0], [1.0, 2.0], [2.0, 3.0]]]
+    """
+
+    def __init__(self, in_size: int, *, length: int = 3, size: Size | None = None) -> None:
+        super().__init__(in_size)
+        if length < 1:
+            raise ConfigError(f"length: expected a window of at least 1 position, got {length}")
+        self.length = length
+        self.size = size or length * in_size
+        self.hidden = nn.Sequential(Linear(length * in_size, size), nn.Tanh()) if size else nn.Identity()
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
+        x, mask = self.check(x, mask)
+        states = self.hidden(windows(x, x.new_zeros(x.shape[0], self.length - 1, x.shape[2])))
+        return Memory(states, mask, masks.last(states, mask))
+
+
+def windows(x: Tensor, before: Tensor) -> Tensor:
+    """x [B, T, D] with the n - 1 inputs before each, oldest first: [B, T, n D]; `before` is [B, n - 1, D]."""
+    return torch.cat([before, x], 1).unfold(1, before.shape[1] + 1, 1).transpose(2, 3).flatten(2)
+
+
+EntryPositions = Literal["sinusoidal", "concatenated", "learned", "none"]
+
+
+class ConvolutionEncoder(Encoder):
+    """x + (a * sigmoid(b)) with [a; b] = conv(x), times sqrt(1/2), in each layer; the summary is the mean.
+
+    Args:
+        in_size: features of the input; projected if they differ from the width.
+        size: D, the width.
+        num_layers: L; with kernel k the context is L (k - 1) + 1 positions.
+        kernel: k, odd and centred.
+        positions: added to the embeddings or concatenated with them.
+        max_length: number of learned positions.
+        dropout: on embeddings and before each convolution.
+
+    Raises:
+        ConfigError: the kernel is even.
+
+    Source: Gehring et al. 2017, section 3. Our default positions are sinusoidal, theirs `learned`; and
+    attention uses the states without adding the embeddings (their eq. 2).
+
+    Example:
+        >>> import torch
+        >>> encoder = ConvolutionEncoder(3, size=8, num_layers=2)
+        >>> encoder(torch.zeros(2, 7, 3), torch.ones(2, 7) > 0).states.shape
+        torch.Size([2, 7, 8])
+    """
+
+    def __init__(
+        self,
+        in_size: int,
+        *,
+        size: Size = 256,
+        num_layers: Count = 4,
+        kernel: int = 3,
+        positions: EntryPositions = "sinusoidal",
+        max_length: int = 1024,
+        dropout: DropoutRate = 0.1,
+    ) -> None:
+        super().__init__(in_size)
+        check_choice("positions", positions, EntryPositions)
+        if kernel < 1 or kernel % 2 == 0:
+            raise ConfigError(f"kernel: expected an odd number of positions such as 3 or 5, got {kernel}")
+        self.size = size
+        self.project = nn.Identity() if in_size == size else Linear(in_size, size)
+        self.positions = positions_of(positions, size, max_length)
+        self.dropout = Dropout(dropout)
+        self.layers = nn.ModuleList(
+            nn.Conv1d(size, 2 * size, kernel, padding=kernel // 2) for _ in range(num_layers)
+        )
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Memory:
+        x, mask = self.check(x, mask)
+        real = mask[..., None]
+        x = self.positions(self.project(x), counted(0, x.shape[1], x))
+        x = self.dropout(x).masked_fill(~real, 0.0)
+        for layer in self.layers:
+            h = F.glu(layer(self.dropout(x).transpose(-1, -2)).transpose(-1, -2), -1)
+            x = ((x + h) * math.sqrt(0.5)).masked_fill(~real, 0.0)
+        return Memory(x, mask, masks.mean(x, mask))

@@ -1,6 +1,6 @@
 """Convolution filters of several widths in parallel; each detects a pattern of neighbouring words.
 
-Read next: convolution.py, stacked gated layers.
+Read next: encoder.py, whose ConvolutionEncoder stacks gated layers.
 """
 
 import torch

@@ -158,11 +158,9 @@ def why_not(operation: str, *tensors: Tensor | None) -> str:
 
 
 def compiles(operation: str, *tensors: Tensor | None, limit: str = "", name: str = "") -> bool:
-    """Whether compiled code computes an operation.
+    """Whether compiled code computes an operation; `limit` is a reason of its own why it cannot.
 
-    Args:
-        limit: a reason of the operation's own why it cannot.
-        name: of the operation in the error that a forced recurrence raises if it cannot.
+    `name` is that of the operation in the error of a forced recurrence.
     """
     asked = forced(NATIVE[operation].switch)
     if traced() or asked not in ("auto", "native", "tiles"):

@@ -37,13 +37,9 @@ def cross_entropy(
     *,
     padded: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Sum over rows of -(1 - e) log p(target) - e/V sum_v log p(v), p = softmax(W h + b).
+    """Sum over rows of -(1 - e) log p(target) - e/V sum_v log p(v), p = softmax(W h + b), h [N, D].
 
-    Args:
-        h: [N, D]; weight: [V, D]; bias: [V] or None; target: [N] int64.
-
-    Returns:
-        The smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
+    Returns the smoothed sum [], and the plain sum -log p(target) [] (without gradient), in nats.
     """
     _check(h, weight, bias, target)
     device = h.device.type

@@ -211,14 +211,9 @@ def step(
 ) -> Tensor:
     """All layers for one new position of every hypothesis; its keys and values are written into the caches.
 
-    Args:
-        x: [N, 1, D], in the dtype of the weights.
-        entries: E, entries of a source before this step; hypothesis w of a source writes entry E + w.
-        caches: one per layer, [B, 2, H, E + W, K].
-        path: [N, P] int64, the entries that belong to a hypothesis, the new one last; None for 0 .. E.
-
-    Returns:
-        [N, 1, D] in the dtype of x.
+    x is [N, 1, D], in the dtype of the weights, as is the result; each cache is [B, 2, H, E + W, K].
+    Hypothesis w of a source writes entry E + w; `path` [N, P] has the entries that belong to it, the new one
+    last, or is None for 0 .. E.
     """
     sources = len(caches[0])
     most = -(-sources // native.slabs(sources)) * (len(x) // sources)
@@ -235,11 +230,7 @@ def step(
 def whole(
     of: nn.Module, form: Form, layers: Sequence[Parts], last: nn.Module, x: Tensor, mask: Tensor | None
 ) -> Tensor:
-    """All layers of an encoder, whose positions attend to one another, for x [B, S, D]; gives [B, S, D].
-
-    Args:
-        mask: [B, S] bool; None for no padding.
-    """
+    """All layers of an encoder, whose positions attend to one another, for x [B, S, D]; gives [B, S, D]."""
     sources, places, size = shape = x.shape
     rows = max(places, min(AT_ONCE, sources * places))
     found, how = packed(of, layers, last, rows)
@@ -280,8 +271,7 @@ def _decode(
 ) -> Tensor:
     """x [N, D] through all layers, at most so many rows at a time; as struct Decode in native/layers.h.
 
-    Args:
-        sizes: sources, entries, positions and places.
+    The sizes are sources, entries, positions and places.
     """
     (rows, size), (sources, entries, positions, places) = x.shape, sizes
     slabs = native.slabs(sources)
@@ -378,11 +368,7 @@ def _wide(tensor: Tensor | None) -> Tensor | None:
 
 
 def log_probabilities(of: nn.Module, h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """Log-probabilities [.., V] of h [.., D], in at least float32.
-
-    Args:
-        weight: [V, D]; bias: [V].
-    """
+    """Log-probabilities [.., V] of h [.., D], in at least float32."""
     if not (weight.dtype == bias.dtype == h.dtype and suits_search(h)):
         # In place: a copy for the bias and a second buffer took a quarter of a search step.
         logits = linear(h, weight)

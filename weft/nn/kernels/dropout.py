@@ -32,8 +32,7 @@ PIECE = 1 << 15  # elements worth a thread
 def dropout(x: Tensor, share: float, *, training: bool, onto: Tensor | None = None) -> Tensor:
     """Set a share of the elements to zero and scale the others up, so that the mean is unchanged.
 
-    Args:
-        share: 0 to 1; on the CPU in steps of 1/65536.
+    The share is 0 to 1; on the CPU in steps of 1/65536.
     """
     if not training or share <= 0.0:
         return x if onto is None else onto + x

@@ -82,12 +82,9 @@ def lstm(
     peep: Callable[[Tensor], Tensor | float] | None = None,
     norm: Callable[[Tensor], Tensor] | None = None,
 ) -> LSTMStep:
-    """c_t = f c_{t-1} + i c^, h_t = o tanh(c_t), from the pre-activations of the gates.
+    """c_t = f c_{t-1} + i c^, h_t = o tanh(c_t), from the pre-activations [B, H] of the gates.
 
-    Args:
-        i, f: pre-activations [B, H] of the input and forget gate; None for a gate that is always open.
-        candidate, o: pre-activations [B, H] of c^ and of the output gate.
-        c: [B, H] the previous cell state c_{t-1}.
+    A gate whose pre-activation is None is always open.
 
     Example:
         >>> zero = torch.zeros(1, 1)
@@ -140,10 +137,7 @@ def gru(
 ) -> GRUStep:
     """h_t = u h_{t-1} + (1 - u) h^, h^ = g(W_x x + inner(r)).
 
-    Args:
-        gates: [B, 2 H] pre-activations of r and u.
-        candidate: [B, H] W_x x + b, the candidate's term in x.
-        h: [B, H] the previous state h_{t-1}.
+    `gates` are the pre-activations of r and u [B, 2 H], `candidate` is W_x x + b [B, H], and h is h_{t-1}.
     """
     reset_gate, update_gate = gates.sigmoid().chunk(2, -1)
     candidate = activate(candidate + inner(reset_gate), activation)

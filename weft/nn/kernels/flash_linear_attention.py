@@ -83,11 +83,7 @@ def library_call(asked: Any) -> LibraryCall:
 
 
 def why_not(asked: Any, state: Tensor, dtype: torch.dtype) -> str:
-    """Why the library cannot compute a recurrence; "" if it can.
-
-    Args:
-        state: [B, H, K, V], before the first step.
-    """
+    """Why the library cannot compute a recurrence from a state [B, H, K, V]; "" if it can."""
     if reason := why_not_on(state.device):
         return reason
     if dtype not in HALF:
@@ -117,14 +113,7 @@ def missing() -> str:
 
 
 def run(asked: Any, state: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """All steps of a recurrence.
-
-    Args:
-        state: [B, H, K, V], before the first step.
-
-    Returns:
-        o [B, T, H, V] in this dtype, and the last state in float32.
-    """
+    """All steps of a recurrence: o [B, T, H, V] in this dtype, and the last state [B, H, K, V] in float32."""
     call = library_call(asked)
     given = {}
     for field, part in zip(asked._fields, asked, strict=True):

@@ -30,15 +30,7 @@ from weft.probe import exporting, traced
 
 
 def recurrence(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """Run the recurrence.
-
-    Args:
-        a, b: [B, T, H], factors and summands, real or complex.
-        c: [B, H], c_0.
-
-    Returns:
-        c_1 .. c_T, [B, T, H].
-    """
+    """c_1 .. c_T [B, T, H], from factors a and summands b [B, T, H], real or complex, and c_0 [B, H]."""
     wide = torch.promote_types(a.dtype, c.dtype)
     return _Recurrence.apply(a.to(wide), b.to(wide), c.to(wide))
 
@@ -72,16 +64,9 @@ class _Recurrence(torch.autograd.Function):
 
 
 def recur(a: Tensor, b: Tensor, c: Tensor, mask: Tensor | None = None, *, loop: bool = False) -> Tensor:
-    """c_1 .. c_T, computed in the way that suits the device.
+    """c_1 .. c_T [B, T, H], computed in the way that suits the device; a, b [B, T, H], c_0 [B, H].
 
-    Args:
-        a, b: [B, T, H].
-        c: [B, H], c_0.
-        mask: [B, T] bool; where False c does not change at all.
-        loop: whether every step is a node of the graph.
-
-    Returns:
-        [B, T, H].
+    Where the mask [B, T] is False, c does not change at all; with `loop` every step is a node of the graph.
     """
     if mask is not None:
         a, b = a.masked_fill(~mask[..., None], 1.0), b.masked_fill(~mask[..., None], 0.0)
@@ -278,7 +263,7 @@ def light(
     peep: Tensor | None = None,
     mask: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Compute a layer.
+    """Compute a layer: y [B, T, H], c [B, H].
 
     Args:
         z: [B, T, G H], W x + b: u, candidate (mingru); f, i, candidate (minlstm); f, candidate (ssru);
@@ -286,9 +271,6 @@ def light(
         c: [B, H], the initial state.
         past: [B, T, H], the highway input of SRU.
         mask: [B, T] bool; where False, the state is unchanged and y is zero.
-
-    Returns:
-        y [B, T, H], c [B, H].
     """
     asked = choice.forced("cells")
     given = kind, z, c, past, peep, mask
@@ -316,16 +298,13 @@ Scan = tuple[Tensor, Tensor]
 
 
 def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
-    """All steps.
+    """All steps: s [B, T, E], and the last h.
 
     Args:
         u, dt: [B, T, E], inputs and step sizes; where dt is 0, h stays.
         a: [N, E], at most 0.
         b, c: [B, T, N], what enters and what is read.
         h: [B, N, E], the initial state.
-
-    Returns:
-        s [B, T, E], and the last h.
     """
     given = u, dt, a, b, c, h
     limit = f"compiled code has at most {MOST} states a feature, not {len(a)}" if len(a) > MOST else ""

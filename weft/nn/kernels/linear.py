@@ -20,7 +20,7 @@ Under autocast on the CPU the copies of weights in its dtype are made once per p
 passes: torch keeps such copies for the whole process and drops all of them when any autocast block ends, so
 a batch could use, or lose, those of another batch that runs at the same time, and two trainings with one
 seed differed in the last bits. On a GPU a process runs one pass at a time and uses torch's cache.
-Read next: choice.py, which chooses; additive.py; ../decoders/recurrent.py, which repeats; ../devices.py;
+Read next: choice.py, which chooses; attention.py; ../decoders/recurrent.py, which repeats; ../devices.py;
 ../../native/tiles.h.
 """
 

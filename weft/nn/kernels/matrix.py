@@ -50,14 +50,7 @@ class Terms(NamedTuple):
 
 
 def by_steps(terms: Terms, s: Tensor) -> Scan:
-    """The plain loop.
-
-    Args:
-        s: [B, H, K, V], the initial state.
-
-    Returns:
-        o [B, T, H, V], and the last state.
-    """
+    """The plain loop: o [B, T, H, V], and the last state [B, H, K, V]."""
     outs = []
     for t in range(terms.q.shape[1]):
         q, k, v, a, e, w = (None if part is None else part[:, t, :, :, None] for part in terms)
@@ -150,14 +143,7 @@ def widened(asked: Any, state: Tensor) -> tuple[Any, Tensor]:
 
 
 def all_steps(asked: Any, state: Tensor, dtype: torch.dtype | None = None) -> tuple[Tensor, Tensor]:
-    """All steps of a recurrence.
-
-    Args:
-        state: [B, H, K, V], before the first step.
-
-    Returns:
-        o [B, T, H, V], and the last state, both in float32 at least.
-    """
+    """All steps of a recurrence: o [B, T, H, V], and the last state [B, H, K, V], in float32 at least."""
     if choice.forced("cells") == "fla" and dtype is not None and not traced():
         from weft.nn.kernels import flash_linear_attention as library  # on a GPU only, and if asked for
 

@@ -41,8 +41,7 @@ def word2vec(
 ) -> tuple[Tensor, Tensor]:
     """Skip-gram or CBOW with negative samples, each with weight K / N per neighbour.
 
-    Returns:
-        The loss in nats, summed [], and the number of pairs (skip-gram) or words (CBOW) [].
+    Returns the loss in nats, summed [], and the number of pairs (skip-gram) or words (CBOW) [].
     """
     run = _native if compiles("word2vec", u, v) else _torch
     return run(u, v, places, negatives / places.noise.shape[1], cbow, sparse)

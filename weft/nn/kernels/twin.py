@@ -45,16 +45,10 @@ def twin_gradients(
 def repeated(
     step: Step, xs: Tensors, state: Tensors, mask: Tensor | None, fixed: Tensors = ()
 ) -> tuple[Tensor, Tensors]:
-    """Apply `step` to each position.
+    """Apply `step` to each position of xs [B, T, ..]: y [B, T, H], and the last state.
 
-    Args:
-        step: maps the inputs [B, ..] of a position, the state and `fixed` to y [B, H] and the next state.
-        xs: each [B, T, ..].
-        state: the initial state, each [B, ..].
-        mask: [B, T] bool; where False the state stays, and y is zero.
-
-    Returns:
-        y [B, T, H], and the last state.
+    `step` maps the inputs [B, ..] of a position, the state and `fixed` to y [B, H] and the next state. Where
+    the mask [B, T] is False the state stays, and y is zero.
     """
     from torch._higher_order_ops.scan import scan_op
 

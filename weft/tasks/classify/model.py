@@ -22,8 +22,7 @@ from weft.models import Labeller
 from weft.nn.embed.contextual import Context, InContext
 from weft.nn.embed.grams import GramTable
 from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.bag import BagEncoder
-from weft.nn.encoders.encoder import Encoder, Memory
+from weft.nn.encoders.encoder import BagEncoder, Encoder, Memory
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss

@@ -17,8 +17,8 @@ from weft.errors import CheckpointError
 from weft.metrics.naive_bayes import grams
 from weft.nn.embed.contextual import Twice
 from weft.nn.embed.grams import Grams
-from weft.nn.embed.subwords import ngrams
-from weft.nn.embed.weighted import idf
+from weft.nn.embed.neighbours import ngrams
+from weft.nn.embed.tokens import idf
 from weft.store import jsonfile
 from weft.tasks.classify.data import names_of
 from weft.tasks.classify.model import USUAL, Bag

@@ -1,6 +1,6 @@
 """A recipe's section `data` for word vectors, a text as numbers, and its batches for word2vec and GloVe.
 
-Read next: ../../nn/embed/neighbours.py and ../../nn/embed/counts.py, which learn from them.
+Read next: ../../nn/embed/neighbours.py, which learns from them.
 """
 
 from collections import Counter
@@ -16,8 +16,7 @@ import torch
 from weft.data.plain import PlainText, side
 from weft.data.vectors import read_questions
 from weft.errors import CheckpointError, ConfigError, DataError
-from weft.nn.embed.counts import Cells
-from weft.nn.embed.neighbours import Neighbourhood
+from weft.nn.embed.neighbours import Cells, Neighbourhood
 from weft.setting_types import AtLeastOne, Bounds, Share, check_fields
 from weft.store import jsonfile
 from weft.tasks.task import Split

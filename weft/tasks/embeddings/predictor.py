@@ -21,8 +21,7 @@ from weft.metrics.accuracy import Accuracy
 from weft.metrics.metric import ItemKind
 from weft.metrics.numbers import Spearman
 from weft.metrics.scored import ComparedOutputs, of_rows, ratio, report
-from weft.nn.embed.counts import Glove
-from weft.nn.embed.neighbours import Neighbours
+from weft.nn.embed.neighbours import Glove, Neighbours
 from weft.tasks import predictor
 from weft.tasks.embeddings.data import WordList, WordsData
 from weft.tasks.evaluation import Evaluation
@@ -86,7 +85,7 @@ class WordVectors(predictor.Predictor[list[str]]):
 
         >>> import torch
         >>> from weft.nn import Neighbours
-        >>> from weft.nn.embed.subwords import WordTable
+        >>> from weft.nn.embed.neighbours import WordTable
         >>> from weft.tasks.embeddings.data import WordList, WordsData
         >>> table = WordTable(3, 2)
         >>> table.table.weight.data = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])  # [V, D]

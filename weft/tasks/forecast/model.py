@@ -22,8 +22,7 @@ from weft.errors import ConfigError
 from weft.masks import fill, grid, repeat, to_device
 from weft.nn.forecasters.forecaster import Forecaster, Past
 from weft.nn.forecasters.segments import SegmentForecaster
-from weft.nn.heads.head import Head, Loss, RealHead
-from weft.nn.heads.point import Point
+from weft.nn.heads.head import Head, Loss, Point, RealHead
 from weft.nn.randomness import for_rows, uniform
 
 Normalise = Literal["last", "mean", "mean_std", "none"]

@@ -20,9 +20,7 @@ from weft.data.windows import SeriesWindows
 from weft.errors import ConfigError, DataError, library, within
 from weft.figures.records import ForecastRecord
 from weft.nn.forecasters.forecaster import Past
-from weft.nn.heads.head import Loss
-from weft.nn.heads.point import Point
-from weft.nn.heads.quantile import Quantile
+from weft.nn.heads.head import Loss, Point, Quantile
 from weft.store import jsonfile
 from weft.tasks.evaluation import Sample, Validation, samples_of
 from weft.tasks.export import ModelExport

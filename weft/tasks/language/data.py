@@ -18,7 +18,7 @@ from torch import Tensor
 from weft.data.plain import PlainText
 from weft.errors import DataError
 from weft.masks import fill, grid, to_device
-from weft.nn.embed.weighted import idf
+from weft.nn.embed.tokens import idf
 from weft.tasks.abilities import Reading, Spelling
 from weft.tasks.seq2seq.batch_search import pad
 from weft.text.characters import normalise

@@ -22,8 +22,7 @@ from weft.metrics.scored import ComparedOutputs
 from weft.models import Generator
 from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
-from weft.nn.embed.tokens import Tokens
-from weft.nn.embed.weighted import Beside
+from weft.nn.embed.tokens import Beside, Tokens
 from weft.nn.heads.adaptive import Adaptive
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.head import Head, Loss

@@ -15,7 +15,7 @@ from weft.data.batching import NumberedEpochs
 from weft.data.plain import PlainText, no_words
 from weft.errors import within
 from weft.metrics.scored import DeferredOutputs
-from weft.nn.embed.pieces import PiecesInContext
+from weft.nn.embed.contextual import PiecesInContext
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne
 from weft.tasks.evaluation import Sample, Validation, samples_of

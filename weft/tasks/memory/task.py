@@ -20,8 +20,7 @@ from weft.nn.embed.tokens import Tokens
 from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
-from weft.nn.heads.head import Loss
-from weft.nn.heads.point import Point
+from weft.nn.heads.head import Loss, Point
 from weft.nn.ops import Linear
 from weft.nn.pools import Pool, Summary
 from weft.setting_types import Section, Size

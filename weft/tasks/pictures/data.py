@@ -37,8 +37,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.bag import BagEncoder
-from weft.nn.encoders.encoder import Encoder
+from weft.nn.encoders.encoder import BagEncoder, Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pictures.convolution import ConvolutionFront

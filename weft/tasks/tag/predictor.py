@@ -34,9 +34,8 @@ from weft.metrics.scored import ComparedOutputs, ScoreWithBaselines
 from weft.metrics.span_f1 import SpanF1, are_spans, by_type, scheme
 from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
-from weft.nn.embed.contextual import Twice
+from weft.nn.embed.contextual import FirstPieces, Twice
 from weft.nn.embed.grams import FeatureTable
-from weft.nn.embed.pieces import FirstPieces
 from weft.nn.embed.words import Spelled, Words
 from weft.nn.heads.crf import Crf
 from weft.store import files

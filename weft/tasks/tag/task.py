@@ -30,14 +30,11 @@ from weft.metrics.scored import ComparedOutputs
 from weft.metrics.span_f1 import SpanF1, are_spans
 from weft.metrics.tags import TagAccuracy
 from weft.models import Labeller
-from weft.nn.embed.characters import Characters
-from weft.nn.embed.contextual import Context, InContext
+from weft.nn.embed.contextual import Context, FirstPieces, InContext, WordsInPieces
 from weft.nn.embed.grams import FeatureTable
-from weft.nn.embed.pieces import FirstPieces, WordsInPieces
 from weft.nn.embed.tokens import Tokens
-from weft.nn.embed.words import Words
-from weft.nn.encoders.bag import BagEncoder
-from weft.nn.encoders.encoder import Encoder
+from weft.nn.embed.words import Characters, Words
+from weft.nn.encoders.encoder import BagEncoder, Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.heads.crf import Crf

@@ -79,12 +79,7 @@ class Sorted(NamedTuple):
 
 
 def sort(x: Tensor, mask: Tensor | None, slabs: int = 1) -> Sorted:
-    """Sort rows by length, longest first, and deal them to the slabs so that each gets all lengths.
-
-    Args:
-        x: [B, T, ..].
-        mask: [B, T] bool, real positions first, or None.
-    """
+    """Sort rows by length, longest first, and deal them to the slabs so that each gets all lengths."""
     rows, steps = x.shape[:2]
     whole = (_kept_whole if type(x) is Tensor else _whole)(rows, steps, slabs)
     lengths = None if mask is None else mask.sum(1)
@@ -233,13 +228,8 @@ def one_step(
 ) -> tuple[Tensor, ...]:
     """The output and the next state of a few rows without gradients, with as few operations as can be.
 
-    `run` computes the same; each operation of torch takes as long as the products of a small step.
-
-    Args:
-        weights: W_ih [G H, D], W_hh [G H, H], and both biases [G H] or none; contiguous.
-
-    Returns:
-        New tensors y, h, which is equal to it, and, of an LSTM, c [1, B, H].
+    `run` computes the same; each operation of torch takes as long as the products of a small step. The
+    weights W_ih [G H, D], W_hh [G H, H], and both biases [G H] or none, are contiguous; y and h are equal.
     """
     (_, rows, inputs), size = x.shape, weights[1].shape[1]
     x = x if x.stride(2) == 1 else x.contiguous()

@@ -49,14 +49,9 @@ def recurrent(
     weights: Sequence[Tensor],
     sizes: Tensor | None = None,
 ) -> Any:
-    """One layer in one direction, with rows first.
+    """One layer in one direction, with rows first: y, h, and c for an LSTM.
 
-    Args:
-        x: [B, T, D]; with `sizes`, the data of packed rows [N, D].
-        sizes: the packed rows' sizes [T].
-
-    Returns:
-        What the function returns: y, h, and c for an LSTM.
+    With `sizes`, those of packed rows [T], x is their data [N, D].
     """
     training = False
     if x.is_cuda and sizes is None and x.shape[1] == 1 and len(weights) in (2, 4):
@@ -115,11 +110,7 @@ def pad_feature(
 ) -> tuple[Tensor, Tensor]:
     """Add a feature that is 1 at padding, with fixed weights for each gate.
 
-    Args:
-        x: [B, T, D], finite; weight: [G H, D]; mask: [B, T] bool.
-
-    Returns:
-        x [B, T, D'] and weight [G H, D'], D' the next multiple of 16 beyond D, filled with zeros.
+    x [B, T, D] and weight [G H, D] get the next multiple of 16 beyond D features, filled with zeros.
     """
     extra = MULTIPLE - x.shape[2] % MULTIPLE
     x = x * mask[..., None].to(x.dtype)  # a large enough value at padding would outweigh the hold
@@ -130,10 +121,9 @@ def pad_feature(
 
 
 def hold_last(y: Tensor, before: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Zero y at padding and give the output at each row's last real step, or the state before if none.
+    """Zero y [B, T, H] at padding; and the output at each row's last real step, or the state before if none.
 
-    Args:
-        y: [B, T, H]; before: [B, H]; mask: [B, T] bool, real positions first.
+    The real positions of the mask come first.
     """
     y = y.masked_fill(~mask[..., None], 0.0)
     count = mask.sum(1)
@@ -399,13 +389,7 @@ def recurrent_layer(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The node of a graph that torch exports, without a gradient; export/graphs.py translates it for ONNX.
 
-    Args:
-        x: [B, T, D]; h, c: [B, H].
-        weight_x: [G H, D]; weight_h: [G H, H]; bias, inner: [G H], the biases of the two products.
-        lengths: [B] int64, number of real positions, which come first.
-
-    Returns:
-        y [B, T, H], h, c [B, H].
+    `bias` and `inner` [G H] are those of the two products; `lengths` [B] count real positions, the first.
     """
     size, steps_ = h.shape[1], torch.arange(x.shape[1], device=x.device)
     extra = inner[2 * size :] if cell == "gru" else peep if cell == "peephole" else None

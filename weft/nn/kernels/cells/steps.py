@@ -47,12 +47,7 @@ def run(cell: str, given: LayerInput) -> Result:
 def derived(
     cell: str, mask: Tensor | None, given: tuple[Tensor | None, ...], grads: tuple[Tensor | None, ...]
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of a layer as a graph, for second derivatives of a kernel.
-
-    Args:
-        mask: [B, T] in the kernel's order of rows.
-        given: x [B, T, D], h, c, weight_x, weight_h, bias, extra; rows in the kernel's order.
-    """
+    """The gradients of a layer, rows in the kernel's order, as a graph for second derivatives."""
     return twin_gradients(lambda *tensors: run(cell, LayerInput(*tensors, mask)), given, grads)
 
 
