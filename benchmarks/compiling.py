@@ -43,14 +43,9 @@ def _measured(width: int, layers: int, bfloat16: bool, asked: argparse.Namespace
     import torch
 
     from weft.nn import devices
-<<<<<<< HEAD
-    from weft.nn.regions import compile_regions, plainly
+    from weft.nn.devices import compile_regions, plainly
     from weft.train.position import settle
     from weft.train.ready import check_compiler
-=======
-    from weft.nn.devices import compile_regions, plainly
-    from weft.train import compiling, seeds
->>>>>>> h-nn
 
     device = torch.device("cpu")
     check_compiler(device)

@@ -4,7 +4,7 @@ A module lists such methods in `regions` (`training.compile`). They map tensors 
 effects and have many small operations between matrix products, which are fused. Compiled code is used only
 in training; validation, search, probes and edits run the original method. Modules of one class share
 compiled code, parameters keep their names, and shapes are dynamic.
-Read next: transformer.py, which has regions; ../train/ready.py and ../train/compiling.py.
+Read next: transformer.py, which has regions; ../train/ready.py.
 """
 
 import os
