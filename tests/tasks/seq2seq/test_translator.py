@@ -78,3 +78,11 @@ def test_every_answer_with_other_numbers_is_named_and_refused_if_strict(
     strict = translating(monkeypatch, written, strict=True)
     (wrong,) = strict.attempts([strict.parse(line, Place("input"))])
     assert isinstance(wrong, ValueError) and "got also 44" in str(wrong)
+
+
+def test_pairs_of_a_stream_are_sources_and_their_translations(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = ["we bought 7 houses", "we bought 44 houses", "houses"]
+    translator = translating(monkeypatch, {"we bought 7 houses": ["compramos 7 casas"]})
+    found = list(translator.pairs(iter(lines), window=2))
+    assert [source for source, _ in found] == lines
+    assert [one for _, one in found] == list(translator.translate(lines))

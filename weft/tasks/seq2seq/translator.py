@@ -39,6 +39,7 @@ from weft.tasks.predictor import (
     Place,
     Predictor,
     Raw,
+    answered,
     as_text,
     each,
     succeeded,
@@ -383,6 +384,20 @@ class Translator(Predictor[str]):
     def translate(self, lines: Iterable[str]) -> AnswerList[list[SearchResult]]:
         """Like `predict` of many lines, with the n best translations of each and their scores."""
         return self.listed(lines, lambda one: one.found, texts_of)
+
+    def pairs(
+        self, lines: Iterable[str], *, window: int = WINDOW
+    ) -> Iterator[tuple[str, list[SearchResult]]]:
+        """Like `translate` of a stream, `window` lines at a time; a line without an answer ends it.
+
+        Raises:
+            DataError: a line cannot be translated.
+        """
+        given = (self.given(line, Place(f"lines[{number}]")) for number, line in enumerate(lines))
+        for answer in answered(self.fresh(), given, window):
+            if not isinstance(answer, TranslationAnswer):
+                raise DataError(answer.wrong)
+            yield answer.line, list(answer.found)
 
     def terms(self, line: str) -> Words:
         """The translations that the glossary requires for a source."""
