@@ -1,15 +1,23 @@
-"""Law 6 for attention: scores, weights, multi-head attention, masks and positions equal NumPy's equations."""
+"""Attention, its scores, its windows and positions are their equations in NumPy, and torch's."""
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.laws.members import ROWS, SIZE, SOURCE, SOURCE_LENGTHS, TARGET, normal, ready, source
+from tests.laws.members import READ, ROWS, SIZE, SOURCE, SOURCE_LENGTHS, TARGET, WRITE, normal, ready, source
 from tests.oracles import attention as oracle
+from tests.oracles.attention import array
 from weft import masks, probe
+from weft.errors import ConfigError
 from weft.nn.attention import Attention, Heads, MultiHead
+from weft.nn.decoders.window import WindowDecoder
+from weft.nn.embed.tokens import Tokens
+from weft.nn.embed.weighted import Weighted, idf
+from weft.nn.encoders.bag import BagEncoder
+from weft.nn.encoders.convolution import ConvolutionEncoder
 from weft.nn.encoders.encoder import Memory
+from weft.nn.encoders.ngram import NgramEncoder
 from weft.nn.positions import Learned, Sinusoidal, sinusoid
 from weft.nn.scores import Additive, Bilinear, Cosine, Dot, ScaledScore, Score, Uniform
 
@@ -25,17 +33,13 @@ SCORES: dict[str, tuple[type[Score], int]] = {
 every_score = pytest.mark.parametrize("name", SCORES)
 
 
-def numpy(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
-
-
 def equation(score: Score) -> oracle.Score:
     """The oracle with this score's weights."""
     if isinstance(score, Bilinear):
-        return oracle.bilinear(numpy(score.weight.weight))
+        return oracle.bilinear(array(score.weight.weight))
     if isinstance(score, Additive):
-        joint = np.hstack([numpy(score.query.weight), numpy(score.key.weight)])
-        return oracle.additive(numpy(score.weight.weight)[0], joint, numpy(score.query.bias))
+        joint = np.hstack([array(score.query.weight), array(score.key.weight)])
+        return oracle.additive(array(score.weight.weight)[0], joint, array(score.query.bias))
     plain = {Dot: oracle.dot, ScaledScore: oracle.scaled, Cosine: oracle.cosine, Uniform: oracle.uniform}
     return plain[type(score)]
 
@@ -50,7 +54,7 @@ def test_a_score_is_its_equation(name: str) -> None:
     kind, width = SCORES[name]
     score = ready(lambda: kind(SIZE, width))
     q, k = normal(ROWS, TARGET, SIZE), normal(ROWS, SOURCE, width, seed=2)
-    got, want = numpy(score(q, score.prepare(k))), equation(score)
+    got, want = array(score(q, score.prepare(k))), equation(score)
     for row in range(ROWS):
         expected = [[want(one, other) for other in k[row].numpy()] for one in q[row].numpy()]
         np.testing.assert_allclose(got[row], expected, rtol=1e-10, atol=1e-10)
@@ -76,12 +80,12 @@ def test_attention_is_its_equation_and_a_probe_sees_the_weights(name: str, proje
     assert attention.size == got.shape[2] == (3 if projected else width)
     for row, length in enumerate(SOURCE_LENGTHS):
         h = memory.states[row, :length].numpy()
-        k = h @ numpy(attention.key.weight).T if projected else h
-        v = h @ numpy(attention.value.weight).T if projected else h
+        k = h @ array(attention.key.weight).T if projected else h
+        v = h @ array(attention.value.weight).T if projected else h
         for t in range(TARGET):
             alpha, out = oracle.attention(equation(attention.score), q[row, t].numpy(), k, v)
-            np.testing.assert_allclose(numpy(got[row, t]), out, rtol=1e-10, atol=1e-10)
-            np.testing.assert_allclose(numpy(weights[row, t, :length]), alpha, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(array(got[row, t]), out, rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(array(weights[row, t, :length]), alpha, rtol=1e-10, atol=1e-10)
             assert not weights[row, t, length:].any()
 
 
@@ -112,7 +116,7 @@ def multi_head(width: int | None = None) -> MultiHead:
 
 
 def with_bias(weight: Tensor, bias: Tensor) -> np.ndarray:
-    return np.vstack([numpy(weight).T, numpy(bias)])
+    return np.vstack([array(weight).T, array(bias)])
 
 
 @pytest.mark.parametrize("kind", ["self", "causal", "cross"])
@@ -134,7 +138,7 @@ def test_multi_head_attention_is_its_equation(kind: str) -> None:
         seen = SOURCE if kind == "causal" else length
         m = oracle.causal(SOURCE, SOURCE) if kind == "causal" else 0.0
         want = oracle.multi_head(x[row].numpy(), y[row, :seen].numpy(), 2, *matrices, m)
-        np.testing.assert_allclose(numpy(got[row]), want, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(got[row]), want, rtol=1e-10, atol=1e-10)
 
 
 @torch.no_grad()
@@ -223,5 +227,101 @@ def test_positions_are_added() -> None:
     table = oracle.sinusoid(3 + SOURCE, 6)[3:]
     np.testing.assert_allclose(Sinusoidal(6)(x, at), x.numpy() + table, rtol=1e-10, atol=1e-10)
     learned = ready(lambda: Learned(6, max_length=11))
-    want = x.numpy() + numpy(learned.table.weight)[3 : 3 + SOURCE]
-    np.testing.assert_allclose(numpy(learned(x, at)), want, rtol=1e-10, atol=1e-10)
+    want = x.numpy() + array(learned.table.weight)[3 : 3 + SOURCE]
+    np.testing.assert_allclose(array(learned(x, at)), want, rtol=1e-10, atol=1e-10)
+
+
+def affine(layer: nn.Linear, x: np.ndarray) -> np.ndarray:
+    return x @ array(layer.weight).T + (0.0 if layer.bias is None else array(layer.bias))
+
+
+def window(x: np.ndarray, t: int, length: int) -> np.ndarray:
+    """x_{t-n+1} .. x_t concatenated, zeros before the first."""
+    return np.concatenate([x[s] if s >= 0 else np.zeros(x.shape[1]) for s in range(t - length + 1, t + 1)])
+
+
+@pytest.mark.parametrize("reduce", ["mean", "sum"])
+def test_a_bag_is_its_equation(reduce: str) -> None:
+    encoder = ready(lambda: BagEncoder(READ, size=SIZE, reduce=reduce))
+    x, mask = source()
+    got = encoder(x, mask)
+    for row, length in enumerate(SOURCE_LENGTHS):
+        words = affine(encoder.project, x[row, :length].numpy())
+        want = words.mean(0) if reduce == "mean" else words.sum(0)
+        np.testing.assert_allclose(array(got.summary[row]), want, rtol=1e-10, atol=1e-10)
+    order = torch.randperm(7)
+    np.testing.assert_allclose(array(encoder(x[:1, order], mask[:1]).summary), array(got.summary[:1]))
+
+
+def test_idf_weighs_each_word() -> None:
+    embed = Tokens(5, 3)
+    weights = idf(torch.tensor([7, 3, 1, 0, 2]), 7)
+    np.testing.assert_allclose(weights, np.log(8 / (1 + np.array([7, 3, 1, 0, 2]))) + 1, rtol=1e-6)
+    tokens = torch.tensor([[4, 0], [2, 2]])
+    got = Weighted(embed, weights)(tokens)
+    want = array(embed(tokens)) * weights.numpy()[tokens.numpy()][..., None]
+    np.testing.assert_allclose(array(got), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [1, 2, 5])
+@pytest.mark.parametrize("size", [None, SIZE])
+def test_n_grams_are_their_equation(length: int, size: int | None) -> None:
+    encoder = ready(lambda: NgramEncoder(READ, length=length, size=size))
+    x, mask = source()
+    got = encoder(x, mask)
+    for row, real in enumerate(SOURCE_LENGTHS):
+        grams = np.stack([window(x[row].numpy(), t, length) for t in range(real)])
+        want = np.tanh(affine(encoder.hidden[0], grams)) if size else grams
+        np.testing.assert_allclose(array(got.states[row, :real]), want, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(got.summary[row]), want[-1], rtol=1e-10, atol=1e-10)
+
+
+def test_gated_convolutions_are_their_equation() -> None:
+    encoder = ready(lambda: ConvolutionEncoder(READ, size=6, num_layers=2, kernel=5))
+    x, mask = source()
+    got = encoder(x, mask)
+    for row, real in enumerate(SOURCE_LENGTHS):
+        h = affine(encoder.project, x[row, :real].numpy()) + oracle.sinusoid(real, 6)
+        for layer in encoder.layers:
+            w, b = array(layer.weight), array(layer.bias)  # [2 D, D, k]
+            y = np.tile(b, (real, 1))
+            for t in range(real):
+                for k in range(5):
+                    if 0 <= t + k - 2 < real:
+                        y[t] += w[:, :, k] @ h[t + k - 2]
+            h = (h + y[:, :6] / (1 + np.exp(-y[:, 6:]))) * 0.5**0.5
+        np.testing.assert_allclose(array(got.states[row, :real]), h, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("direct", [False, True])
+@pytest.mark.parametrize("reads", ["nothing", "summary", "attention"])
+def test_a_window_decoder_is_its_equation(direct: bool, reads: str) -> None:
+    encoder = None if reads == "nothing" else ready(lambda: BagEncoder(READ, size=11))
+    enters = "late" if reads == "attention" else "never"
+    decoder = ready(lambda: WindowDecoder(WRITE, encoder, length=3, size=SIZE, enters=enters, direct=direct))
+    memory = None if encoder is None else encoder(*source())
+    x = normal(ROWS, TARGET, WRITE, seed=2)
+    got, _ = decoder(x, decoder.start(memory, ROWS))
+    for row, real in enumerate(SOURCE_LENGTHS):
+        for t in range(TARGET):
+            seen = window(x[row].numpy(), t, 3)
+            h = affine(decoder.hidden, seen)
+            if memory is not None:
+                h = h + affine(decoder.given, array(memory.summary[row]))
+            h = np.tanh(h)
+            if reads == "attention":
+                states, score = array(memory.states[row, :real]), decoder.attention.score
+                joint = np.hstack([array(score.query.weight), array(score.key.weight)])
+                equation = oracle.additive(array(score.weight.weight)[0], joint, array(score.query.bias))
+                context = oracle.attention(equation, h, states, states)[1]
+                h = np.tanh(affine(decoder.readout, np.concatenate([h, context])))
+            want = np.concatenate([h, seen]) if direct else h
+            np.testing.assert_allclose(array(got[row, t]), want, rtol=1e-10, atol=1e-10)
+
+
+def test_windows_and_kernels_of_no_size_are_refused() -> None:
+    for make in (lambda: NgramEncoder(2, length=0), lambda: WindowDecoder(2, length=0)):
+        with pytest.raises(ConfigError, match="length: "):
+            make()
+    with pytest.raises(ConfigError, match="kernel: "):
+        ConvolutionEncoder(2, kernel=4)
