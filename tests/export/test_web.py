@@ -278,7 +278,7 @@ def test_a_forecaster(tmp_path: Path) -> None:
         ours = model.predict(values) if values else []
         assert np.allclose(ours, answer["values"], rtol=1e-4, atol=1e-4), (line, answer)
     (short,) = answers(tmp_path / "page", ["1 2 3"], tmp_path)
-    assert short == {"error": "Expected at least 12 values, got 3; give a longer past."}
+    assert short == {"error": "Expected at least 12 rows, got 3; give a longer past."}
 
 
 @pytest.mark.slow
