@@ -61,6 +61,7 @@ class Written:
 
 
 CELLS = [["id", "en", "de"], ["007", 'a "b", c', "NA"], ["2", "two\nlines", "1,5; null"], ["", "é", "x\ty"]]
+TWO = [row[:1] + row[2:] for row in CELLS]
 SIMPLE = [["en", "de"], ['5" disk', '"Hi," he said'], ["a", "b"]]
 
 
@@ -229,11 +230,8 @@ def filmed(name: str, codec: str) -> Callable[[Path], Pair]:
             file.mux(stream.encode(None))
         levels, four = read_clip(path).mean((1, 2, 3)), read_clip(path, 8, 4)
         close = np.abs(levels - 15 * np.arange(16)).max() < 4
-        return [four.shape, bool(close), path in [one.path for one in read_folders(folder / "clips")]], [
-            (4, 8, 8, 3),
-            True,
-            True,
-        ]
+        listed = path in [one.path for one in read_folders(folder / "clips")]
+        return [four.shape, bool(close), listed], [(4, 8, 8, 3), True, True]
 
     return run
 
@@ -271,10 +269,11 @@ def tiny(path: Path) -> None:
     Image.new("L", (2, 2)).save(path)
 
 
-def spoken(name: str, content: str, *files: str, others: Mapping[str, str] | None = None) -> Written:
+def spoken(name: str, content: str, *named: str, others: Mapping[str, str] | None = None) -> Written:
     """A list of recordings: the files and transcripts that are read, for training and for transcription."""
 
     def run(folder: Path) -> Pair:
+        files = named or ("a.wav", "b.wav")
         put(folder, files, lambda path: soundfile.write(path, np.zeros(80), 8000), others, {name: content})
         found = [(one.file.relative_to(folder).as_posix(), one.text) for one in read_spoken(folder / name)]
         paths = [path.relative_to(folder).as_posix() for _, path in read_paths(folder / name)]
@@ -285,16 +284,13 @@ def spoken(name: str, content: str, *files: str, others: Mapping[str, str] | Non
 
 
 def captioned(
-    name: str,
-    content: Any,
-    folder_of: str = "",
-    beside: Mapping[str, str] | None = None,
+    name: str, content: str, folder_of: str = "", beside: Mapping[str, str] | None = None
 ) -> Written:
     """A list of two captions of a picture and one of another."""
 
     def run(folder: Path) -> Pair:
         put(folder / folder_of, ("a.jpg", "b.jpg"), tiny, beside)
-        put(folder, (), tiny, {name: content if isinstance(content, str) else json.dumps(content)})
+        put(folder, (), tiny, {name: content})
         found = [(one.path.name, one.captions) for one in read_captions(folder / name, split="train")]
         assert guessed_task([folder / name], TASKS) == "caption"
         return found, [("a.jpg", ["a dog, asleep", *["a dog"] * (not beside)]), ("b.jpg", ["two cats"])]
@@ -305,7 +301,7 @@ def captioned(
 def classified(
     name: str,
     content: str,
-    files: Sequence[str],
+    files: Sequence[str] = ("1.jpg", "2.jpg"),
     *,
     labels: tuple[str, str] = ("dog", "cat"),
     beside: Mapping[str, str] | None = None,
@@ -346,9 +342,8 @@ def tagged(name: str, content: str, column: Any = "upos") -> Callable[[Path], Pa
     def run(folder: Path) -> Pair:
         (folder / name).write_text(content)
         found = [one for one in read_sentences(folder / name, column=column) if one.forms]
-        return [(one.forms, one.tags) for one in found], [(["Ann", "sees", "Bob"], ["P", "O", "P"])] * len(
-            found
-        )
+        want = (["Ann", "sees", "Bob"], ["P", "O", "P"])
+        return [(one.forms, one.tags) for one in found], [want] * len(found)
 
     return run
 
@@ -409,11 +404,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         '`.csv`, `.tsv` with `\\"` inside quotes': table(
             "x.csv", 'en,de\n"a \\"b\\", c","d"\n', [["en", "de"], ['a "b", c', "d"]]
         ),
-        "`.csv` with carriage returns": table(
-            "x.csv",
-            text([row[:1] + row[2:] for row in CELLS], lineterminator="\r"),
-            [row[:1] + row[2:] for row in CELLS],
-        ),
+        "`.csv` with carriage returns": table("x.csv", text(TWO, lineterminator="\r"), TWO),
         "`.tsv` with quoted cells": frame("x.tsv", lambda one, path: one.to_csv(path, sep="\t", index=False)),
         "`.tsv` with names of rows": r_table,
         "`.tsv` with stray quotes": table("x.tsv", "".join("\t".join(row) + "\n" for row in SIMPLE), SIMPLE),
@@ -527,7 +518,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         ),
     },
     "Lists of recordings": {
-        "`FILE TAB TRANSCRIPT`": spoken("x.txt", "a.wav\tgo now\nb.wav\tstop\n", "a.wav", "b.wav"),
+        "`FILE TAB TRANSCRIPT`": spoken("x.txt", "a.wav\tgo now\nb.wav\tstop\n"),
         "`.csv` with `wav_filename`, `transcript`": spoken(
             "x.csv",
             "wav_filename,wav_filesize,transcript\nw/a.wav,204,go now\nw/b.wav,204,stop\n",
@@ -545,13 +536,8 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         ),
         "`.json` with a record for each `ID`": spoken(
             "x.json",
-            json.dumps(
-                {
-                    "a": {"wav": "{data_root}/a.wav", "length": 1.0, "words": "go now"},
-                    "b": {"wav": "{data_root}/b.wav", "length": 1.0, "words": "stop"},
-                }
-            ),
-            *("a.wav", "b.wav"),
+            '{"a": {"wav": "{data_root}/a.wav", "length": 1.0, "words": "go now"}, '
+            '"b": {"wav": "{data_root}/b.wav", "length": 1.0, "words": "stop"}}',
         ),
         "`.json`, `.jsonl` with `audio_filepath`, `text`": spoken(
             "x.json",
@@ -560,7 +546,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             *("w/a.wav", "w/b.wav"),
         ),
         "`metadata.csv`, `.jsonl` with `file_name`": spoken(
-            "metadata.csv", "file_name,transcription\na.wav,go now\nb.wav,stop\n", "a.wav", "b.wav"
+            "metadata.csv", "file_name,transcription\na.wav,go now\nb.wav,stop\n"
         ),
         "`text` with `wav.scp`": spoken(
             "text",
@@ -593,9 +579,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
                 others={"valid.ltr": "g o | n o w |\ns t o p |\n"},
             ),
         ),
-        "`.json`, a transcript for each name": spoken(
-            "x.json", '{"a.wav": "go now", "b.wav": "stop"}', "a.wav", "b.wav"
-        ),
+        "`.json`, a transcript for each name": spoken("x.json", '{"a.wav": "go now", "b.wav": "stop"}'),
         "a folder with `.txt` or `.lab` files": spoken(
             "x",
             "",
@@ -624,42 +608,24 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         ),
         "`.json` with `images`, `annotations`": captioned(
             "x.json",
-            {
-                "images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}],
-                "annotations": [
-                    {"image_id": number, "caption": text}
-                    for number, text in ((1, "a dog, asleep"), (1, "a dog"), (2, "two cats"))
-                ],
-            },
+            '{"images": [{"id": 1, "file_name": "a.jpg"}, {"id": 2, "file_name": "b.jpg"}], "annotations": ['
+            '{"image_id": 1, "caption": "a dog, asleep"}, {"image_id": 1, "caption": "a dog"}, '
+            '{"image_id": 2, "caption": "two cats"}]}',
             "train2014",
         ),
         "`.json` with `images`, `sentences`": captioned(
             "x.json",
-            {
-                "dataset": "flickr8k",
-                "images": [
-                    {
-                        "filename": name,
-                        "imgid": number,
-                        "split": split,
-                        "sentences": [{"raw": text, "tokens": text.split()} for text in texts],
-                    }
-                    for number, (name, split, texts) in enumerate(
-                        [
-                            ("a.jpg", "train", ["a dog, asleep", "a dog"]),
-                            ("b.jpg", "restval", ["two cats"]),
-                            ("a.jpg", "test", ["a dog at night"]),
-                        ]
-                    )
-                ],
-            },
+            '{"dataset": "flickr8k", "images": ['
+            '{"filename": "a.jpg", "imgid": 0, "split": "train", "sentences": ['
+            '{"raw": "a dog, asleep", "tokens": ["a", "dog,", "asleep"]}, '
+            '{"raw": "a dog", "tokens": ["a", "dog"]}]}, '
+            '{"filename": "b.jpg", "imgid": 1, "split": "restval", "sentences": [{"raw": "two cats"}]}, '
+            '{"filename": "a.jpg", "imgid": 2, "split": "test", "sentences": [{"raw": "a dog at night"}]}]}',
         ),
         "`.json`, a list with `image`, `caption`": captioned(
             "x.json",
-            [
-                {"image": "train/a.jpg", "caption": ["a dog, asleep", "a dog"], "image_id": "i1"},
-                {"image": "train/b.jpg", "caption": "two cats", "image_id": "i2"},
-            ],
+            '[{"image": "train/a.jpg", "caption": ["a dog, asleep", "a dog"], "image_id": "i1"}, '
+            '{"image": "train/b.jpg", "caption": "two cats", "image_id": "i2"}]',
             "train",
         ),
         "`metadata.jsonl` with `file_name`, `text`": captioned(
@@ -677,27 +643,21 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         ),
         "`.json` with `data`": captioned(
             "x.json",
-            {
-                "dataset_name": "textcaps",
-                "data": [
-                    {"image_id": name, "caption_str": text, "image_path": f"train/{name}.jpg"}
-                    for name, text in (("a", "a dog, asleep"), ("a", "a dog"), ("b", "two cats"))
-                ],
-            },
+            '{"dataset_name": "textcaps", "data": ['
+            '{"image_id": "a", "caption_str": "a dog, asleep", "image_path": "train/a.jpg"}, '
+            '{"image_id": "a", "caption_str": "a dog", "image_path": "train/a.jpg"}, '
+            '{"image_id": "b", "caption_str": "two cats", "image_path": "train/b.jpg"}]}',
         ),
         "`.json` with `conversations`": captioned(
             "x.json",
-            [
-                {
-                    "id": text,
-                    "image": name,
-                    "conversations": [{"from": "human", "value": "What?"}, {"from": "gpt", "value": text}],
-                }
-                for name, text in (("a.jpg", "a dog, asleep"), ("a.jpg", "a dog"), ("b.jpg", "two cats"))
-            ],
+            '[{"id": "1", "image": "a.jpg", "conversations": [{"from": "human", "value": "What?"}, '
+            '{"from": "gpt", "value": "a dog, asleep"}]}, {"id": "2", "image": "a.jpg", "conversations": ['
+            '{"from": "human", "value": "What?"}, {"from": "gpt", "value": "a dog"}]}, {"id": "3", "image": '
+            '"b.jpg", "conversations": [{"from": "human", "value": "What?"}, '
+            '{"from": "gpt", "value": "two cats"}]}]',
         ),
         "`.json`, captions for each name": captioned(
-            "x.json", {"a.jpg": ["a dog, asleep", "a dog"], "b.jpg": "two cats"}
+            "x.json", '{"a.jpg": ["a dog, asleep", "a dog"], "b.jpg": "two cats"}'
         ),
         "a folder with `.txt` or `.caption` files": captioned(
             "x", "", "x", {"a.txt": "a dog, asleep\n", "b.caption": "two cats"}
@@ -708,9 +668,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "a folder with `train` and `test`": classified(
             "x", "", ("x/train/dog/1.png", "x/train/cat/2.png", "x/test/cat/3.png")
         ),
-        "`.csv` with `image`, `label`": classified(
-            "x.csv", "image,label\n1.jpg,dog\n2.jpg,cat\n", ["1.jpg", "2.jpg"]
-        ),
+        "`.csv` with `image`, `label`": classified("x.csv", "image,label\n1.jpg,dog\n2.jpg,cat\n"),
         "`.csv` with `id`, `label`": classified(
             "trainLabels.csv", "id,label\n1,dog\n2,cat\n", ("train/1.png", "train/2.png", "test/1.png")
         ),
@@ -753,9 +711,7 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
             ("Img/1.jpg", "Img/2.jpg"),
             labels=("1", "-1"),
         ),
-        "`.csv#COLUMN`": classified(
-            "x.csv#kind", "image,age,kind\n1.jpg,7,dog\n2.jpg,8,cat\n", ("1.jpg", "2.jpg")
-        ),
+        "`.csv#COLUMN`": classified("x.csv#kind", "image,age,kind\n1.jpg,7,dog\n2.jpg,8,cat\n"),
         "`image_class_labels.txt` with `images.txt`": classified(
             "image_class_labels.txt",
             "1 7\n2 8\n",
@@ -780,24 +736,13 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         "`.json`, `.csv` with `choice`": each(
             classified(
                 "x.json",
-                json.dumps(
-                    [
-                        {
-                            "data": {"image": f"/data/upload/{n}.jpg"},
-                            "annotations": [{"result": [{"value": {"choices": [name]}}]}],
-                        }
-                        for n, name in ((1, "dog"), (2, "cat"))
-                    ]
-                ),
-                ("1.jpg", "2.jpg"),
+                '[{"data": {"image": "/data/upload/1.jpg"}, "annotations": [{"result": [{"value": '
+                '{"choices": ["dog"]}}]}]}, {"data": {"image": "/data/upload/2.jpg"}, "annotations": '
+                '[{"result": [{"value": {"choices": ["cat"]}}]}]}]',
             ),
-            classified(
-                "x.csv", "annotation_id,choice,image\n1,dog,/u/1.jpg\n2,cat,/u/2.jpg\n", ("1.jpg", "2.jpg")
-            ),
+            classified("x.csv", "annotation_id,choice,image\n1,dog,/u/1.jpg\n2,cat,/u/2.jpg\n"),
         ),
-        "`.json`, a label for each name": classified(
-            "x.json", '{"1.jpg": "dog", "2.jpg": "cat"}', ("1.jpg", "2.jpg")
-        ),
+        "`.json`, a label for each name": classified("x.json", '{"1.jpg": "dog", "2.jpg": "cat"}'),
         "`dataset.json` with `labels`": classified(
             "dataset.json",
             '{"labels": [["0/1.png", "dog"], ["0/2.png", "cat"]]}',
@@ -805,21 +750,13 @@ FORMATS: dict[str, dict[str, Callable[[Path], Pair]]] = {
         ),
         "`.json` with `images`, `categories`": classified(
             "x.json",
-            json.dumps(
-                {
-                    "images": [{"id": n, "file_name": f"{n}.jpg"} for n in (1, 2)],
-                    "annotations": [{"image_id": 2, "category_id": 5}, {"image_id": 1, "category_id": 3}],
-                    "categories": [{"id": 3, "name": "dog"}, {"id": 5, "name": "cat"}],
-                }
-            ),
-            ("1.jpg", "2.jpg"),
+            '{"images": [{"id": 1, "file_name": "1.jpg"}, {"id": 2, "file_name": "2.jpg"}], '
+            '"annotations": [{"image_id": 2, "category_id": 5}, {"image_id": 1, "category_id": 3}], '
+            '"categories": [{"id": 3, "name": "dog"}, {"id": 5, "name": "cat"}]}',
         ),
         "`.mp4`, `.avi`, `.mov`, `.webm`, `.mkv`": each(
-            filmed("1.mp4", "mpeg4"),
-            filmed("1.avi", "mpeg4"),
-            filmed("1.mov", "mpeg4"),
             filmed("1.webm", "libvpx"),
-            filmed("1.mkv", "mpeg4"),
+            *(filmed(f"1.{end}", "mpeg4") for end in ("mp4", "avi", "mov", "mkv")),
         ),
         "a folder of pictures for each clip": framed,
     },

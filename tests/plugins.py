@@ -12,6 +12,11 @@ GUIDE = (ROOT / "docs" / "guides" / "add-a-task.md").read_text("utf-8")
 PAIRS = GUIDE.partition("%%writefile mine/pairs/task.py\n")[2].partition("```")[0]
 """The task of the guide."""
 
+METRIC = (
+    (ROOT / "docs/guides/add-a-metric.md").read_text("utf-8").partition("```python")[2].partition("```")[0]
+)
+"""The metric of its guide."""
+
 
 def package(home: Path, name: str, files: Mapping[str, str], patch: pytest.MonkeyPatch) -> Path:
     """Write a package with these files into a new folder, which becomes the working directory."""

@@ -41,9 +41,20 @@ def call(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int,
     return int(leave.value.code or 0), capsys.readouterr().err
 
 
-def test_a_users_mistake_is_one_sentence_and_code_2(fails, capsys) -> None:
-    code, said = fails(DataError("train.en:3: empty; remove the line"), capsys)
-    assert (code, said) == (2, "weft: train.en:3: empty; remove the line\n")
+@pytest.mark.parametrize(
+    ("trouble", "code", "said"),
+    [
+        (DataError("train.en:3: empty; remove the line"), 2, "weft: train.en:3: empty; remove the line\n"),
+        (PermissionError(13, "Permission denied", "runs/x"), 2, "weft: runs/x: Permission denied\n"),
+        (OSError(28, "No space left on device"), 2, "weft: No space left on device\n"),
+        (KeyboardInterrupt(), 130, "\nweft: stopped\n"),
+    ],
+    ids=["data", "permission", "full disk", "ctrl-c"],
+)
+def test_trouble_is_one_sentence_and_a_code(
+    fails, capsys, trouble: BaseException, code: int, said: str
+) -> None:
+    assert fails(trouble, capsys) == (code, said)
 
 
 def test_the_traceback_is_shown_on_request(fails, capsys, monkeypatch) -> None:
@@ -53,25 +64,11 @@ def test_the_traceback_is_shown_on_request(fails, capsys, monkeypatch) -> None:
     assert "Traceback" in said and said.endswith("weft: no\n")
 
 
-def test_a_file_that_cannot_be_opened_is_named(fails, capsys) -> None:
-    code, said = fails(PermissionError(13, "Permission denied", "runs/x"), capsys)
-    assert (code, said) == (2, "weft: runs/x: Permission denied\n")
-
-
-def test_a_full_disk_is_one_sentence(fails, capsys) -> None:
-    code, said = fails(OSError(28, "No space left on device"), capsys)
-    assert (code, said) == (2, "weft: No space left on device\n")
-
-
 def test_a_gpu_without_enough_memory_is_one_sentence(fails, capsys) -> None:
     trouble = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.\nGPU 0 has")
     code, said = fails(trouble, capsys)
     assert code == 2 and said.count("\n") == 1
     assert "batches smaller" in said and "Tried to allocate 2.00 GiB" in said
-
-
-def test_ctrl_c_leaves_with_130(fails, capsys) -> None:
-    assert fails(KeyboardInterrupt(), capsys) == (130, "\nweft: stopped\n")
 
 
 def test_an_error_of_weft_itself_is_not_hidden(fails, capsys) -> None:
@@ -80,11 +77,8 @@ def test_an_error_of_weft_itself_is_not_hidden(fails, capsys) -> None:
 
 
 def test_an_unknown_command_names_the_nearest(capsys) -> None:
-    code, said = call(["trian"], capsys)
-    assert (code, said) == (
-        2,
-        "weft: unknown command 'trian'; did you mean 'train'? (see weft --help)\n",
-    )
+    said = "weft: unknown command 'trian'; did you mean 'train'? (see weft --help)\n"
+    assert call(["trian"], capsys) == (2, said)
 
 
 def test_an_unknown_option_is_one_sentence(capsys) -> None:
@@ -138,7 +132,18 @@ def test_an_exit_of_other_code_is_left_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert found.value.code == 7
 
 
-@pytest.mark.parametrize(("lacking", "extra"), [("starlette.exceptions", "serve"), ("onnx", "export")])
+@pytest.mark.parametrize(
+    ("lacking", "extra"),
+    [
+        ("starlette.exceptions", "serve"),
+        ("onnx", "export"),
+        ("matplotlib", "pictures"),
+        ("PIL.Image", "pictures"),
+        ("soundfile", "sound"),
+        ("sentencepiece", "pieces"),
+        ("google.protobuf", "pieces"),
+    ],
+)
 def test_a_missing_library_of_an_extra_is_named_with_what_to_install(
     lacking: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

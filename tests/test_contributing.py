@@ -5,7 +5,9 @@ a whole task; docs/test_pages.py.
 """
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,12 +17,13 @@ import torch
 from tests.commands import labelled
 from tests.commands.corpus import make
 from tests.commands.shell import refused, weft
+from tests.plugins import package
+from tests.source import ROOT
 from weft.models import Labeller
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.tasks.labels.base import LabelBatch
 
-ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "my_kinds_of_weft"
 PLUGIN = "--plugin", PACKAGE
 SHORT = "training.max_updates=2", "training.validate_every=2"
@@ -188,16 +191,8 @@ def part(kind: str) -> str:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory, with a package that has a file for each kind."""
-    folder = tmp_path / "home" / PACKAGE
-    folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text("")
-    for kind, text in FILES.items():
-        (folder / f"{kind}.py").write_text(text)
-    monkeypatch.chdir(folder.parent)
-    monkeypatch.setattr(sys, "path", [str(folder.parent), *sys.path])
-    for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
-        monkeypatch.delitem(sys.modules, name)
-    return folder.parent
+    files = {f"{kind}.py": text for kind, text in FILES.items()}
+    return package(tmp_path / "home", PACKAGE, files, monkeypatch)
 
 
 def test_parts_of_a_recurrent_translator(home: Path) -> None:
@@ -246,10 +241,11 @@ def test_a_head(home: Path) -> None:
     assert "MSE" in weft("evaluate", "run", *PLUGIN).out
 
 
-def test_an_embedding(home: Path) -> None:
+def test_an_embedding(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A recipe has no name for one: the section `model` of a task chooses it, or a model built in Python."""
     from importlib import import_module
 
+    monkeypatch.syspath_prepend(home)
     torch.manual_seed(1)
     embed = getattr(import_module(f"{PACKAGE}.embedding"), CLASSES["embedding"])(19, 6)
     encoder = RecurrentEncoder(6, sizes=[5])
@@ -273,6 +269,34 @@ def test_a_view_that_was_not_allowed(home: Path) -> None:
     assert f"--plugin {PACKAGE}" in refused(weft("inspect", "run", "alpha", "--view", part("view")))
     said = refused(weft("inspect", "run", "alpha", "--view", part("cell"), *PLUGIN))
     assert "--view" in said and "weft.inspect.views.view.View" in said
+
+
+def score(toy: Path) -> tuple[str, ...]:
+    """Changes of a recipe that take the score of the package."""
+    toy.write_text(toy.read_text().replace("score: additive", "score: dot"))
+    return f"model.decoder.score.use={part('score')}", "model.decoder.score.factor=1.5", *SHORT
+
+
+def test_a_run_that_names_a_part_does_not_load_it_unasked(home: Path) -> None:
+    toy = make(home / "toy")
+    weft("train", toy, "--run", "run", *score(toy), *PLUGIN, code=0)
+    for name in [name for name in sys.modules if name.startswith(PACKAGE)]:
+        del sys.modules[name]
+    said = refused(weft("predict", "run", stdin=b"alpha\n"))
+    assert "run/recipe.yaml:" in said and f"if you trust it, allow it with --plugin {PACKAGE}" in said
+    assert not any(name.startswith(PACKAGE) for name in sys.modules)
+
+
+@pytest.mark.slow
+def test_the_installed_command_finds_it_too(home: Path) -> None:
+    # A console script does not have the working directory on its path, as python -m has.
+    code = "import sys; sys.path.remove(''); from weft.cli import main; main()"
+    where = {"PYTHONPATH": str(ROOT), "WEFT_CACHE": os.environ["WEFT_CACHE"]}
+    toy = make(home / "toy")
+    words = [sys.executable, "-c", code, "train", str(toy), "--run", "run", *score(toy), *PLUGIN]
+    done = subprocess.run(words, env=where, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (home / "run" / "model.safetensors").exists()
 
 
 def table() -> dict[str, str]:

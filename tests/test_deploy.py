@@ -119,12 +119,8 @@ def test_nothing_runs_as_root_or_writes_elsewhere() -> None:
         "/tmp": False,
         "/var/cache/weft": False,
     }
-    assert compose()["volumes"] == ["../runs:/runs:ro"] and [
-        one.split(":")[0] for one in compose()["tmpfs"]
-    ] == [
-        "/tmp",
-        "/var/cache/weft",
-    ]
+    assert compose()["volumes"] == ["../runs:/runs:ro"]
+    assert [one.split(":")[0] for one in compose()["tmpfs"]] == ["/tmp", "/var/cache/weft"]
     written = dict(re.findall(r"(WEFT_CACHE|MPLCONFIGDIR)=(\S+)", CONTAINER))
     assert set(written) == {"WEFT_CACHE", "MPLCONFIGDIR"}
     assert all(place.startswith("/var/cache/weft") for place in written.values())
@@ -155,9 +151,8 @@ def test_the_guide_has_the_limits_of_the_proxy_and_of_the_server() -> None:
         "send_timeout 30s;": "30 between two reads |",
     }.items():
         assert setting in nginx and sentence in words, setting
-    limits = pytest.importorskip(
-        "weft.serve.limits", reason="the extra serve is not installed"
-    ).ServerLimits()
+    module = pytest.importorskip("weft.serve.limits", reason="the extra serve is not installed")
+    limits = module.ServerLimits()
     assert f"closed after {limits.header_seconds:g} and 5 seconds" in words
     assert f"| {limits.body_seconds:g} seconds | nginx" in words
 

@@ -60,7 +60,7 @@ def options(words: tuple[str, ...]) -> dict[str, Any]:
     return {name.removeprefix("--"): value for name, value in zip(words[::2], words[1::2], strict=True)}
 
 
-def short(task: str, run: str, data: Any = None, **more: Any) -> Any:
+def short(task: str, run: str | Path, data: Any = None, **more: Any) -> Any:
     """A model after two updates."""
     sections = nested(SMALL.get(task, ()))
     return weft.fit(task, data, run=run, progress=False, **sections, training=SHORT, **more)
@@ -127,16 +127,11 @@ def test_a_list_of_files_is_read_as_them_and_a_list_of_texts_is_not(
     for name, words in (("a.tsv", ("one", "uno")), ("b.tsv", ("two", "dos"))):
         rows = (f"{words[0]} {n}\t{words[1]} {n}\n" for n in range(40))
         Path(name).write_text("en\tes\n" + "".join(rows))
-    short: dict[str, Any] = {
-        "source": "en",
-        "target": "es",
-        "progress": False,
-        "training": {"max_updates": 1},
-    }
-    model = weft.fit("translate", ["a.tsv", "b.tsv"], run="run", **short)
+    given = {"source": "en", "target": "es", "progress": False, "training": {"max_updates": 1}}
+    model = weft.fit("translate", ["a.tsv", "b.tsv"], run="run", **given)
     assert "train: [" in model.recipe and "a.tsv" in model.recipe and "b.tsv" in model.recipe
     with pytest.raises(DataError, match=r"gone\.tsv: no such file"):
-        weft.fit("translate", ["a.tsv", "gone.tsv"], run="other", **short)
+        weft.fit("translate", ["a.tsv", "gone.tsv"], run="other", **given)
     assert "b.tsv: 40 pairs" in str(weft.check(["a.tsv", "b.tsv"], "translate", source="en", target="es"))
     texts = ["a.tsv is a file. " + 400 * "x.y", "none\0.tsv"]
     assert "22 lines" in str(weft.check([*texts, *20 * ["a rose"]], "language"))
@@ -170,14 +165,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_trained_model_has_curves_and_a_solved_one_none(run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="a linear model is solved at once: give plot texts and labels"):
         weft.load(run).plot()
-    trained = weft.fit(
-        "classify",
-        FRAME,
-        run=tmp_path / "run",
-        progress=False,
-        model={"bag": {"solve": False}},
-        training=SHORT,
-    )
+    trained = short("classify", tmp_path / "run", FRAME, model={"bag": {"solve": False}})
     figure: Any = trained.plot()
     assert len(figure.axes) > 0 and figure._repr_png_()[0].startswith(b"\x89PNG")
 

@@ -89,6 +89,12 @@ def test_a_wrong_name_is_an_attribute_error_that_knows_the_nearest() -> None:
     assert error.value.obj is weft.nn
 
 
+def printed(code: str) -> list[str]:
+    """The words that a program in a new interpreter prints."""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return found.stdout.split()
+
+
 def test_importing_weft_imports_neither_torch_nor_any_layer() -> None:
     code = (
         "import sys, weft; dir(weft); weft.__all__\n"
@@ -96,8 +102,7 @@ def test_importing_weft_imports_neither_torch_nor_any_layer() -> None:
         "print(*[name for name in sys.modules if name in ('torch', 'numpy', 'click') or name.count('.') > 1 "
         "and name.startswith('weft')])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == []
+    assert printed(code) == []
 
 
 def test_on_a_cpu_nothing_is_imported_that_only_a_gpu_runs() -> None:
@@ -110,8 +115,7 @@ def test_on_a_cpu_nothing_is_imported_that_only_a_gpu_runs() -> None:
         "        cell(x, cell.start(x))\n"
         "print(*[name for name in sys.modules if name.endswith(('.captured', '.flash_linear_attention'))])"
     )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == []
+    assert printed(code) == []
 
 
 def test_star_import_gives_what_is_listed() -> None:

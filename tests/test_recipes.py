@@ -7,20 +7,16 @@ A rehearsal is the loss of one batch of a small model. One for each task, encode
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
-from functools import cache, partial
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import torch
-from torch import nn
 
 from tests.commands.shell import refused, weft
 from weft.config import read_recipe
 from weft.config.recipe import data_source, find_recipe, recommended, shipped, variants
-from weft.nn.heads.head import Loss
 from weft.run.training import CheckedRecipe, check_recipe
 from weft.tune.plan import plan
 
@@ -125,38 +121,6 @@ def different() -> list[Command]:
 def test_each_task_learns_with_each_encoder_and_decoder() -> None:
     for one in different():
         rehearse(one)
-
-
-@pytest.mark.slow
-def test_no_forward_or_backward_pass_reads_a_value_from_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python would wait for a GPU; meta tensors have shapes and no values, so whoever reads one fails."""
-    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)
-    monkeypatch.setattr(torch, "autocast", lambda device, **settings: nullcontext())  # unknown on meta
-    waiting = []
-    for one in different():
-        task = built(one).task
-        monkeypatch.setattr(task, "small_model", partial(on_meta, task.small_model))
-        try:
-            task.rehearse()
-        except RuntimeError:  # NotImplementedError is one
-            waiting.append(kinds(one))
-    assert waiting in ([], [("embeddings", None, None, None)])  # distinct words of a batch, by subwords
-
-
-def on_meta(small_model: Callable[[], nn.Module]) -> nn.Module:
-    """A model that moves itself and its batch to meta tensors, and goes back through its loss."""
-    model = small_model()
-    plain: Any = model.loss
-
-    def loss(batch: Any, **forced: Any) -> Loss:
-        model.to("meta")
-        found: Loss = plain(batch.to(torch.device("meta")), **forced)
-        if found.total.requires_grad:
-            found.total.backward()
-        return found
-
-    model.loss = loss  # type: ignore[assignment]
-    return model
 
 
 def test_the_page_of_variants_has_the_command_for_each_old_name() -> None:

@@ -20,6 +20,7 @@ from weft.native import build as native_build
 
 ROOT = Path(__file__).resolve().parents[1]
 PINS = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.M)
+ABOUT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 BUILT = ["weft", "recipes", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore"]
 BUILT += ["docs/_locale"]  # its hints are part of the package
 
@@ -45,19 +46,17 @@ def test_hashed_pins_are_those_that_are_tested_and_each_has_hashes() -> None:
 
 def test_hashed_pins_have_every_package_that_make_lock_names() -> None:
     requirements = pytest.importorskip("packaging.requirements")
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        about = tomllib.load(file)
     lock = (ROOT / "Makefile").read_text("utf-8").partition("\nlock:")[2].partition("\n\n")[0]
     waiting = [
-        one for group in re.findall(r"--group (\S+)", lock) for one in about["dependency-groups"][group]
+        one for group in re.findall(r"--group (\S+)", lock) for one in ABOUT["dependency-groups"][group]
     ]
     for extra in re.findall(r"--extra (\S+)", lock):
-        waiting += about["project"]["optional-dependencies"][extra]
+        waiting += ABOUT["project"]["optional-dependencies"][extra]
     named: set[str] = set()
     for one in map(requirements.Requirement, waiting):  # grows while it is read
         named.add(re.sub(r"[-_.]+", "-", one.name).lower())
         for extra in one.extras if one.name == "weft-seq" else ():
-            waiting += about["project"]["optional-dependencies"][extra]
+            waiting += ABOUT["project"]["optional-dependencies"][extra]
     assert {"onnx", "optuna", "pandas", "ruff", "sphinx", "openai"} <= named
     assert named - {"weft-seq"} - set(pins("constraints-hashed.txt")) == set()
 
@@ -65,8 +64,7 @@ def test_hashed_pins_have_every_package_that_make_lock_names() -> None:
 def test_the_bill_of_materials_has_every_package_that_weft_brings() -> None:
     """`make sbom` is made from constraints-hashed.txt."""
     requirements = pytest.importorskip("packaging.requirements")
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        project = tomllib.load(file)["project"]
+    project = ABOUT["project"]
     waiting = [*project["dependencies"], *project["optional-dependencies"]["all"]]
     seen: set[str] = set()
     while waiting:
@@ -85,7 +83,6 @@ def test_the_bill_of_materials_has_every_package_that_weft_brings() -> None:
 
 @pytest.mark.slow
 def test_a_wheel_built_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     first = built(tmp_path / "here", {"TZ": "UTC"}, 0)
     second = built(tmp_path / "quite" / "another place", {"TZ": "Asia/Tokyo", "LC_ALL": "C"}, 86_400 * 400)
     assert first.name == second.name
@@ -107,6 +104,7 @@ def built(
 
     `more` are files that lie in the copy too.
     """
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     folder.mkdir(parents=True)
     for name in BUILT:
         place = ROOT / name
@@ -148,7 +146,6 @@ def compiler(tmp_path: Path) -> dict[str, str]:
 def test_a_wheel_with_kernels_is_for_a_platform_and_holds_every_library(
     tmp_path: Path, compiler: dict[str, str]
 ) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     if native_build.platform.machine() not in ("x86_64", "amd64"):
         pytest.skip("kernels are compiled for x86-64 only")
     wheel = built(tmp_path / "wheel", compiler, 0)
@@ -163,7 +160,6 @@ def test_a_wheel_with_kernels_is_for_a_platform_and_holds_every_library(
 
 
 def test_a_pure_wheel_has_no_library_and_fits_every_system(tmp_path: Path, compiler: dict[str, str]) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     left = {"weft/native/cells.avx2.so": b"left by an editable install"}
     wheel = built(tmp_path / "wheel", {**compiler, "WEFT_BUILD_PURE": "1"}, 0, left)
     assert re.fullmatch(r"weft_seq-[0-9.]+-py3-none-any\.whl", wheel.name)
@@ -172,14 +168,12 @@ def test_a_pure_wheel_has_no_library_and_fits_every_system(tmp_path: Path, compi
 
 
 def test_a_build_that_must_compile_fails_without_a_compiler(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     with pytest.raises(subprocess.CalledProcessError) as failed:
         built(tmp_path / "wheel", {"CXX": "no-such-compiler", "WEFT_BUILD": "native"}, 0)
     assert b"WEFT_BUILD=native: Weft is built WITHOUT its compiled code" in failed.value.stderr
 
 
 def test_another_value_of_weft_build_pure_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     monkeypatch.setenv("WEFT_BUILD_PURE", "yes")
     with pytest.raises(ValueError, match="WEFT_BUILD_PURE"):
         hatch_build()._pure()
@@ -233,9 +227,7 @@ def test_the_source_archive_holds_what_the_repository_does_and_nothing_else(tmp_
 
 
 def test_what_pyproject_names_exists() -> None:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        about = tomllib.load(file)
-    named = about["tool"]["hatch"]["build"]["targets"]["sdist"]["include"] + about["project"]["license-files"]
+    named = ABOUT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"] + ABOUT["project"]["license-files"]
     assert [name for name in named if not list(ROOT.glob(name.lstrip("/")))] == []
 
 
@@ -245,6 +237,7 @@ def read(wheel: Path, name: str) -> bytes:
 
 
 def hatch_build() -> ModuleType:
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -257,7 +250,6 @@ def digest(path: Path) -> str:
 
 
 def test_the_long_description_has_no_link_that_leads_nowhere() -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed: make setup-dev")
     module = hatch_build()
     readme = (ROOT / "README.md").read_text("utf-8")
     links = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -282,8 +274,7 @@ def test_the_long_description_has_no_link_that_leads_nowhere() -> None:
 
 
 def test_groups_that_skipped_tests_name_are_groups_and_make_nightly_installs_the_peers() -> None:
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        groups = set(tomllib.load(file)["dependency-groups"])
+    groups = set(ABOUT["dependency-groups"])
     sources = [path.read_text("utf-8") for path in sorted((ROOT / "tests").rglob("*.py"))]
     assert {name for source in sources for name in re.findall(r"--group ([a-z][a-z-]*)", source)} <= groups
     peers = re.search(r"^PEER_GROUPS := (.+)", (ROOT / "Makefile").read_text("utf-8"), re.M)

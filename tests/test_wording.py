@@ -1,4 +1,4 @@
-"""Text from files is shown with control characters escaped, so that it cannot control the terminal."""
+"""Text from files cannot control a terminal; names that are close; words and units of scripts."""
 
 import io
 import sys
@@ -7,6 +7,7 @@ import pytest
 
 from weft.errors import DataError
 from weft.wording import beneath, close_name, shown, visible
+from weft.words import spaced, unit_of, units, words, writing
 
 
 class Terminal(io.TextIOWrapper):
@@ -69,3 +70,48 @@ def test_only_a_name_that_is_close_or_begins_alike_is_suggested() -> None:
     assert close_name("temp", ["timestamp"]) == ""
     assert close_name("temp", ["time", "temperature"]) == "temperature"
     assert close_name("LSTN", ["gru", "lstm"]) == "lstm" and close_name("q", ["query"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("I like tea.", "spaced"),
+        ("Я люблю чай.", "spaced"),
+        ("ខ្ញុំចូលចិត្តតែ", "unspaced"),
+        ("ຂ້ອຍມັກຊາ", "unspaced"),
+        ("ကျွန်တော်လက်ဖက်ရည်ကြိုက်တယ်", "unspaced"),
+        ("ང་ཇ་འཐུང་རྒྱུར་དགའ་པོ་ཡོད།", "unspaced"),
+        ("我喜歡喝茶", "chinese"),
+        ("コーヒーを飲む", "japanese"),
+        ("データベース", "japanese"),
+        ("나는 차를 좋아한다", "korean"),
+        ("打开 Word 设置", "chinese"),
+        ("我说の吗？我们今天去公园看书喝茶，然后回家睡觉。", "chinese"),  # some kana are no Japanese
+        ("2026-11-28 = 12 %", "spaced"),
+        ("", "spaced"),
+    ],
+)
+def test_the_script_shows_whether_words_have_spaces(text: str, found: str) -> None:
+    assert writing([text]) == found
+    assert spaced([text]) == (found in ("spaced", "korean"))
+    assert unit_of([text]) == ("word" if spaced([text]) else "character")
+
+
+def test_units_are_words_between_spaces_and_signs_of_scripts_without() -> None:
+    for text in (
+        "Grüße aus\u2028Köln\x1cund\xa0 Łódź\x85 b",
+        "मैंने चाय पी।",
+        "나는 차를",
+        "а б\tв",
+        " ",
+        "a\u3000“b”",
+    ):
+        assert units(text) == text.split()
+    assert units("我用iPhone 手机。") == ["我", "用", "iPhone", "手", "机", "。"]
+    assert units("ที่นี่") == ["ที่", "นี่"]  # a sign with its marks
+    assert units("ខ្ញុំ\u200bទៅ") == ["ខ្", "ញុំ\u200b", "ទៅ"]  # a zero-width space is no unit
+
+
+def test_words_keep_katakana_and_tibetan_syllables_whole() -> None:
+    assert words("カード番号") == ["カード", "番", "号"]
+    assert words("བོད་སྐད") == ["བོད", "་", "སྐད"]

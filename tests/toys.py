@@ -131,27 +131,19 @@ def songs(folder: Path) -> Path:
     return recipe
 
 
+CPU = "precision: float32, device: cpu, tensorboard: false"
+
 MASKED = """\
 task: masked
 data:
-  train: {folder}/train.txt
-  valid: {folder}/valid.txt
-  vocabulary: {{kind: word}}
-  batches: lines
-  length: 11
-  batch_rows: 13
+  {{train: {folder}/train.txt, valid: {folder}/valid.txt, vocabulary: {{kind: word}}, batches: lines,
+    length: 11, batch_rows: 13}}
 model:
   size: 16
   dropout: 0.0
   encoder: {{use: transformer, size: 16, num_layers: 1, num_heads: 2, dropout: 0.0}}
   share: 0.3
-training:
-  optimiser: {{use: adam, lr: 0.01}}
-  max_updates: 120
-  validate_every: 60
-  precision: float32
-  device: cpu
-  tensorboard: false
+training: {{optimiser: {{use: adam, lr: 0.01}}, max_updates: 120, validate_every: 60, {cpu}}}
 """
 
 
@@ -162,27 +154,17 @@ def gaps(folder: Path) -> Path:
     for name, rows in (("train", 300), ("valid", 30)):
         lines = [chance.choice(["the cat can purr", "a dog can bark"]) for _ in range(rows)]
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
-    (folder / "toy.yaml").write_text(MASKED.format(folder=folder))
+    (folder / "toy.yaml").write_text(MASKED.format(folder=folder, cpu=CPU))
     return folder / "toy.yaml"
 
 
 ELMO = """\
 task: elmo
 data:
-  train: {folder}/train.txt
-  valid: {folder}/valid.txt
-  vocabulary: {{kind: space, min_count: 2}}
-  batches: lines
-  length: 7
-  batch_rows: 11
+  {{train: {folder}/train.txt, valid: {folder}/valid.txt, vocabulary: {{kind: space, min_count: 2}},
+    batches: lines, length: 7, batch_rows: 11}}
 model: {{size: 11, num_layers: 2, spelled: 12, letter_size: 5, dropout: 0.0}}
-training:
-  optimiser: {{use: adam, lr: 0.02}}
-  max_updates: 60
-  validate_every: 30
-  precision: float32
-  device: cpu
-  tensorboard: false
+training: {{optimiser: {{use: adam, lr: 0.02}}, max_updates: 60, validate_every: 30, {cpu}}}
 """
 
 
@@ -194,7 +176,7 @@ def contexts(folder: Path) -> Path:
         lines = [f"go the {chance.choice(['bank', 'lake'])} now" for _ in range(rows)]
         lines += ["bank"] + ["the bank"] * 3
         (folder / f"{name}.txt").write_text("\n".join(lines) + "\n")
-    (folder / "toy.yaml").write_text(ELMO.format(folder=folder))
+    (folder / "toy.yaml").write_text(ELMO.format(folder=folder, cpu=CPU))
     return folder / "toy.yaml"
 
 
@@ -203,21 +185,10 @@ FRUIT, TOOLS = ["apple", "pear", "plum", "fig"], ["saw", "drill", "axe", "file"]
 EMBEDDINGS = """\
 task: embeddings
 data:
-  train: {folder}/train.txt
-  test: {folder}/pairs.tsv
-  min_count: 2
-  window: 3
-  subsample: 0
-  length: 31
-  batch_rows: 5
+  {{train: {folder}/train.txt, test: {folder}/pairs.tsv, min_count: 2, window: 3, subsample: 0, length: 31,
+    batch_rows: 5}}
 model: {{objective: skipgram, size: 7}}
-training:
-  optimiser: {{use: adagrad, lr: 0.3}}
-  max_epochs: 4
-  clip_norm: 0
-  precision: float32
-  device: cpu
-  tensorboard: false
+training: {{optimiser: {{use: adagrad, lr: 0.3}}, max_epochs: 4, clip_norm: 0, {cpu}}}
 """
 
 
@@ -233,7 +204,7 @@ def words(folder: Path) -> Path:
     pairs = [(a, b, 9.0) for kind in (FRUIT, TOOLS) for a in kind for b in kind if a < b]
     pairs += [(a, b, 1.0) for a in FRUIT for b in TOOLS] + [("apple", "zebra", 0.5)]
     (folder / "pairs.tsv").write_text("".join(f"{a}\t{b}\t{score}\n" for a, b, score in pairs))
-    (folder / "toy.yaml").write_text(EMBEDDINGS.format(folder=folder))
+    (folder / "toy.yaml").write_text(EMBEDDINGS.format(folder=folder, cpu=CPU))
     return folder / "toy.yaml"
 
 

@@ -1,8 +1,10 @@
 """The command line as a user has it, without a new process for each call: bytes in, bytes out, a code."""
 
 import io
+import json
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from pkgutil import resolve_name
@@ -43,6 +45,14 @@ def weft(*arguments: object, stdin: bytes = b"", code: int | None = None) -> Ans
         answer = Answer(left, out.getvalue().decode(), err.getvalue().decode())
     assert code is None or answer.code == code, answer.err
     return answer
+
+
+def evaluated(run: object, *options: object) -> tuple[Answer, Any]:
+    """`weft evaluate`, and what its `--json` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = weft("evaluate", run, *options, "--json", f"{folder}/all.json")
+        assert answer.code in (0, 3), answer.err
+        return answer, json.loads(Path(folder, "all.json").read_text("utf-8"))
 
 
 def trained_in(recipe: Path, *changes: str) -> Answer:

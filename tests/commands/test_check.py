@@ -117,10 +117,8 @@ def test_a_ledger_is_checked_as_it_will_be_read(tmp_path: Path) -> None:
     assert checked.code == 0 and "1 error" not in checked.out, checked.out
     assert "--frequency with it" in weft("data", "check", file, "--resample", "sum").out
     began = weft("init", "forecast", file, "--horizon", 2, *how, "-o", tmp_path / "x.yaml")
-    assert (
-        began.code == 0
-        and f"weft data check {file} --target amount --frequency D --resample sum" in began.out
-    )
+    assert began.code == 0
+    assert f"weft data check {file} --target amount --frequency D --resample sum" in began.out
 
 
 def test_the_zone_and_the_order_of_dates_are_named(tmp_path: Path) -> None:

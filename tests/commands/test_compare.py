@@ -39,10 +39,8 @@ def test_a_grid_is_trained_measured_and_compared_and_nothing_twice(undrawn: None
     recipe, output = corpus.make(tmp_path / "toy"), tmp_path / "out"
     wanted = ["compare", recipe, *SMALL, "--grid", "model.encoder.cell=elman,gru", "--folder", output]
     answer = weft(*wanted, code=0)
-    assert (
-        max(len(line) for line in answer.lines if str(tmp_path) not in line) <= 80
-        and "BLEU, higher is better" in answer.out
-    )
+    assert max(len(line) for line in answer.lines if str(tmp_path) not in line) <= 80
+    assert "BLEU, higher is better" in answer.out
     names = [path.name for path in sorted((output / "runs").iterdir())]
     assert names == ["cell=elman", "cell=gru"]
     told = (output / "report.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""Classifiers and taggers on frozen words in context: of ELMo, and of a masked language model."""
+"""Classifiers and taggers on words in context, of ELMo or a masked model, frozen or trained further."""
 
 import shutil
 from pathlib import Path
@@ -11,6 +11,11 @@ import weft as package
 from tests import toys
 from tests.commands import labelled
 from tests.commands.shell import refused, weft
+from tests.shared import shared_run
+from weft.nn.embed.contextual import InContext, Pieces, PiecesInContext, Twice
+from weft.nn.embed.tokens import Tokens
+from weft.nn.encoders.transformer import TransformerEncoder
+from weft.store import weights
 
 
 @pytest.fixture(scope="module")
@@ -97,19 +102,60 @@ def test_a_resumed_training_keeps_the_context_that_it_began_with(runs: Path, tmp
 
 def test_what_has_no_words_in_context_is_refused(runs: Path, tmp_path: Path) -> None:
     recipe = labelled.make_texts(tmp_path / "toy")
-    train = (
-        "train",
-        recipe,
-        "--run",
-        tmp_path / "run",
-        "training.max_updates=1",
-        "training.validate_every=1",
-    )
-    assert weft(*train, "data.vocabulary.kind=word").code == 0
     again = ("train", recipe, "--run", tmp_path / "other")
-    other = f"model.embedding.contextual={tmp_path / 'run'}"
+    other = f"model.embedding.contextual={shared_run('classify')}"
     assert "words in context" in refused(weft(*again, other, "data.vocabulary.kind=word"))
     other = f"model.embedding.contextual={runs / 'elmo'}"
     assert "set it to word, or to space" in refused(weft(*again, other, "data.vocabulary.kind=character"))
     assert "leave one out" in refused(weft(*again, other, "model.bag={}"))
+    for tagged in (recipe, labelled.make_sentences(tmp_path / "sentences")):
+        tuned = weft("train", tagged, "--run", tmp_path / "other", "model.embedding.tuned=true")
+        assert "expected contextual" in refused(tuned)
     assert not (tmp_path / "other").exists()
+
+
+PART = "embed.model."
+
+
+@pytest.mark.parametrize("task", ["classify", "tag"])
+def test_the_model_is_trained_further_and_kept(runs: Path, task: str, tmp_path: Path) -> None:
+    shutil.copytree(runs / "masked", tmp_path / "other")
+    make = labelled.make_texts if task == "classify" else labelled.make_sentences
+    change = [f"model.embedding.contextual={tmp_path / 'other'}", "model.embedding.tuned=true"]
+    change += ["training.max_updates=10", "training.validate_every=10", "training.validate_start=true"]
+    change += ["training.part_rates={embed.model: 0.1}"]
+    change += ["data.vocabulary.kind=word"] if task == "classify" else []
+    weft("train", make(tmp_path / "toy"), "--run", tmp_path / "run", *change, code=0)
+    shutil.rmtree(tmp_path / "other")
+    theirs = weights.load(runs / "masked" / "model.safetensors")
+    steps = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    before, after = (weights.load(step / "model.safetensors") for step in (steps[0], steps[-1]))
+    taken = [name for name in before if name.startswith(PART)]
+    assert len(taken) > 5
+    for name in taken:
+        same = theirs[f"predictor.{name.removeprefix(PART)}"]
+        assert torch.equal(before[name], same), name
+    moved = [name for name in taken if not torch.equal(after[name], before[name])]
+    assert set(taken) - set(moved) <= {name for name in taken if "positions" in name}
+    line = b"this film was great\n" if task == "classify" else b"telo beding .\n"
+    assert weft("predict", tmp_path / "run", stdin=line).code == 0
+
+
+def test_gradients_reach_it_only_if_it_is_tuned() -> None:
+    def given() -> InContext:
+        torch.manual_seed(5)
+        context = PiecesInContext(
+            Tokens(7, 4), 4, TransformerEncoder(4, size=4, num_layers=1, num_heads=2, dropout=0.2)
+        )
+        return InContext(Tokens(5, 3), context, dropout=0.0, tuned=tuned)
+
+    tokens = torch.tensor([[2, 4, 5, 3]])
+    pieces = Pieces(tokens, tokens > 0, torch.tensor([[0, 0, 1, 0]]), torch.tensor([[0.0, 1.0, 1.0, 0.0]]))
+    for tuned in (False, True):
+        embed = given().train()
+        assert embed.model.training == tuned and embed.words.training
+        own = torch.tensor([[2, 4]])
+        embed(Twice(own, pieces, own > 0)).square().sum().backward()
+        reached = {name for name, one in embed.model.named_parameters() if one.grad is not None}
+        assert reached == ({name for name, _ in embed.model.named_parameters()} if tuned else set())
+        assert embed.mix.scores.grad is not None and embed.eval().model.training is False

@@ -45,21 +45,6 @@ def test_a_memory_gets_what_it_lacks(trained: Path, tmp_path: Path) -> None:
     assert '<tuv xml:lang="yy"><seg>sei sette</seg></tuv>' in found
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        (("--nbest", 2), "--document: cannot be combined with --nbest"),
-        (("--split-sentences",), "cannot be combined with --split-sentences"),
-        (("--processes", 2), "cannot be combined with --processes"),
-        (("in.txt",), "cannot be combined with FILE"),
-    ],
-)
-def test_options_that_do_not_fit_are_refused(
-    trained: Path, tmp_path: Path, options: tuple[object, ...], sentence: str
-) -> None:
-    assert sentence in refused(weft("predict", trained, *options, "--document", tmp_path / "a.txt"))
-
-
 def test_files_that_cannot_be_read_are_refused_with_their_place(trained: Path, tmp_path: Path) -> None:
     assert "cannot be read" in refused(weft("predict", trained, "--document", tmp_path / "no.txt"))
     broken = tmp_path / "a.tmx"
@@ -107,9 +92,7 @@ def test_a_file_that_no_terminal_shows_needs_an_output(
 def test_a_document_given_as_lines_is_named(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "film.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nalpha\n")
     answer = weft("predict", trained, tmp_path / "film.srt")
-    assert (
-        answer.code == 0
-        and "film.srt is read as lines; to translate its text alone, give it with --document" in answer.err
-    )
+    assert answer.code == 0
+    assert "film.srt is read as lines; to translate its text alone, give it with --document" in answer.err
     (tmp_path / "film.txt").write_text("alpha\n")
     assert "--document" not in weft("predict", trained, tmp_path / "film.txt").err

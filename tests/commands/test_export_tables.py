@@ -1,4 +1,4 @@
-"""Forecasters of tables as ONNX, with calendar, covariates and other columns: the program answers as Weft."""
+"""Forecasters as ONNX, with calendar, covariates and other columns: the program answers as Weft."""
 
 import csv
 import io
@@ -10,17 +10,18 @@ import pytest
 
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
-from tests.commands.exporting import answers, exported
+import weft as package
+from tests.commands.exporting import answers, exported, run_program
 from tests.commands.shell import refused, weft
 from tests.export import pages
 from tests.shared import quick_first
 
-pytestmark = pytest.mark.slow  # each export takes seconds; test_export_series.py has the leading one
+pytestmark = pytest.mark.slow  # each export takes seconds
 
 RECIPE = """\
 task: forecast
-data: {{file: {file}, lookback: 12, horizon: 5{more}}}
-model: {{forecaster: {forecaster}, head: point, base: none}}
+data: {{file: {file}, lookback: 12, horizon: {horizon}{more}}}
+model: {{forecaster: {forecaster}, head: {head}, base: {base}}}
 training: {{max_updates: 5, precision: float32, device: cpu, tensorboard: false}}
 """
 RECURRENT = "{use: recurrent, cell: gru, sizes: [7]}"
@@ -72,10 +73,19 @@ def in_page(run: Path, text: str, folder: Path) -> str:
     return f"{found['text']}\n"
 
 
-def run_of(folder: Path, text: str, more: str, forecaster: str = "{use: linear}") -> Path:
+def run_of(
+    folder: Path,
+    text: str,
+    more: str,
+    forecaster: str = "{use: linear}",
+    head: str = "point",
+    base: str = "none",
+    horizon: int = 5,
+) -> Path:
     folder.mkdir()
     (folder / "x.csv").write_text(text)
-    (folder / "x.yaml").write_text(RECIPE.format(file=folder / "x.csv", more=more, forecaster=forecaster))
+    model = {"forecaster": forecaster, "head": head, "base": base}
+    (folder / "x.yaml").write_text(RECIPE.format(file=folder / "x.csv", horizon=horizon, more=more, **model))
     weft("train", folder / "x.yaml", "--run", folder / "run", code=0)
     return folder / "run"
 
@@ -214,3 +224,36 @@ def test_what_the_program_cannot_read_is_refused(
     run = run_of(tmp_path / "toy", text, more)
     said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "out"))
     assert word in said and "weft serve" in said and not (tmp_path / "out").exists()
+
+
+LINES = ["1 2 3 " * 5, "", "0.5, nan, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12.25, nan", "-3 " * 40]
+
+
+def hourly(folder: Path, forecaster: str, head: str = "point", base: str = "none") -> Path:
+    return run_of(folder, table("h", "load", 400), "", forecaster, head, base, horizon=4)
+
+
+@pytest.mark.parametrize(
+    ("forecaster", "head", "base"),
+    [
+        (RECURRENT, "normal", "none"),
+        ("{use: linear}", "quantile", "linear"),
+        ("{use: segments, segment: 4, hidden: 9}", "student", "none"),
+    ],
+)
+def test_a_forecaster(forecaster: str, head: str, base: str, tmp_path: Path) -> None:
+    run = hourly(tmp_path / "toy", forecaster, head, base)
+    exported(run, tmp_path / "out")
+    found = run_program(tmp_path / "out", "".join(f"{line}\n" for line in LINES))
+    model = package.load(run)
+    for line, answer in zip(LINES, found, strict=True):
+        values = [float(one) for one in line.replace(",", " ").split()]
+        ours = model.predict(values) if values else []
+        assert np.allclose(ours, np.array(answer.split(), np.float64), rtol=1e-4, atol=1e-4), (line, answer)
+
+
+def test_too_few_values_do_not_stop_the_others(tmp_path: Path) -> None:
+    exported(hourly(tmp_path / "toy", "{use: linear}"), tmp_path / "out")
+    done = answers(tmp_path / "out", "1 2 3\n1 x\n" + "1 " * 12 + "\n")
+    assert done.returncode == 3 and [len(one.split()) for one in done.stdout.splitlines()] == [0, 0, 4]
+    assert "line 1: expected at least 12 rows, got 3" in done.stderr and "line 2: " in done.stderr

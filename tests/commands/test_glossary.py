@@ -89,12 +89,25 @@ def test_words_end_where_unicode_says(term: str, other: str, line: str) -> None:
     assert tuple(kept(Glossary([("a", term)]), ["a", "a"], [line, other], [other, line])) == (2, 1, 1)
 
 
-@pytest.mark.parametrize("line", ["beta", "\tnove", "beta\t", "beta\tnove\tsei"])
-def test_a_damaged_glossary_is_named(tmp_path: Path, line: str) -> None:
-    path = tmp_path / "terms.tsv"
-    path.write_text(f"alpha\tuno\n{line}\n")
-    with pytest.raises(DataError, match=r"terms\.tsv:2: expected TERM TAB TRANSLATION"):
-        read_glossary(path)
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        *(
+            ("terms.tsv", f"alpha\tuno\n{line}\n", r"terms\.tsv:2: expected TERM TAB TRANSLATION")
+            for line in ("beta", "\tnove", "beta\t", "beta\tnove\tsei")
+        ),
+        ("terms.csv", "alpha;uno\nbeta;\n", r"terms\.csv:2: expected a term and its translation, got 'beta"),
+        (
+            "terms.tsv",
+            "beta\tnove\nalpha\tuno\nBeta\tsei\nalpha\tuno\n",
+            r"terms\.tsv:3: 'Beta' is 'sei' here but 'nove' in line 1",
+        ),
+    ],
+)
+def test_a_damaged_glossary_is_named(tmp_path: Path, name: str, content: str, why: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=why):
+        read_glossary(tmp_path / name)
 
 
 def test_init_writes_a_recipe_that_learns_to_take_terms(tmp_path: Path) -> None:
@@ -110,22 +123,9 @@ def test_init_writes_a_recipe_that_learns_to_take_terms(tmp_path: Path) -> None:
     assert "terms.tsv:2: expected TERM TAB TRANSLATION" in said
 
 
-def test_a_damaged_glossary_of_a_spreadsheet_is_named(tmp_path: Path) -> None:
-    (tmp_path / "terms.csv").write_text("alpha;uno\nbeta;\n")
-    with pytest.raises(DataError, match=r"terms\.csv:2: expected a term and its translation, got 'beta"):
-        read_glossary(tmp_path / "terms.csv")
-
-
 def test_a_missing_glossary_is_named_before_the_training(toy: Path, tmp_path: Path) -> None:
     said = refused(weft("train", toy, "--run", tmp_path / "run", f"decoding.glossary={tmp_path}/gone.tsv"))
     assert "gone.tsv: no such file" in said and not (tmp_path / "run" / "checkpoints").exists()
-
-
-def test_two_translations_of_a_term_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "terms.tsv"
-    path.write_text("beta\tnove\nalpha\tuno\nBeta\tsei\nalpha\tuno\n")
-    with pytest.raises(DataError, match=r"terms\.tsv:3: 'Beta' is 'sei' here but 'nove' in line 1"):
-        read_glossary(path)
 
 
 def test_a_term_that_the_vocabulary_cannot_spell_is_put_in_its_place(trained: Path, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 import random
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -296,13 +294,3 @@ def test_a_template_leaves_out_lines_without_a_value_and_quotes_paths(
     assert "whole" not in filled("my", {**values, "whole": only(0)})
     with pytest.raises(KeyError):
         filled("my", {"train": 1})
-
-
-def test_a_list_of_the_commands_does_not_wait_for_torch() -> None:
-    code = (
-        "import sys\nfrom weft.cli import main\nsys.argv = ['weft', 'init', '--help']\n"
-        "try:\n    main()\nexcept SystemExit as leave:\n    assert not leave.code\n"
-        "print('torch' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.endswith("False\n"), done.stdout + done.stderr

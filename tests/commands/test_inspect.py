@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.commands.shell import refused, weft
+from tests.commands.shell import evaluated, refused, weft
 from weft.inspect.inspection import inspection_of, kinds, views_of
 from weft.inspect.views.tree import TreeView
 from weft.run import open_run
@@ -116,13 +116,11 @@ def test_any_text_makes_a_page_that_parses(trained: Path, tmp_path: Path, text: 
 
 def test_quality_by_length_is_scored_where_it_is_asked_for(trained: Path, tmp_path: Path) -> None:
     page, views = tmp_path / "page.html", tmp_path / "views"
-    weft(
-        "inspect", trained, TEXT, "--evaluate", "--output", page, "--views", views, "--format", "csv", code=0
-    )
+    asked = ("--evaluate", "--output", page, "--views", views, "--format", "csv")
+    weft("inspect", trained, TEXT, *asked, code=0)
     assert "Quality by length" in titles(page.read_text("utf-8"))
     rows = list(csv.DictReader((views / "quality-by-length.csv").read_text("utf-8").splitlines()))
-    assert weft("evaluate", trained, "--json", tmp_path / "x.json").code == 0
-    wanted = json.loads((tmp_path / "x.json").read_text("utf-8"))["by_length"]
+    wanted = evaluated(trained)[1]["by_length"]
     assert [(one["words"], int(one["sentences"])) for one in rows] == [
         (one["length"], one["sentences"]) for one in wanted
     ]

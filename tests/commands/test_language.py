@@ -1,14 +1,15 @@
-"""The task `language` from the command line and from Python: trained, continued, scored, refused."""
+"""The task `language` from the command line and from Python, with a neural cache; `weft ngram`."""
 
-import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import weft as package
 from tests.commands.prose import GPT, RECURRENT, WORDS, make, write
-from tests.commands.shell import refused, untouched, weft
+from tests.commands.shell import evaluated, refused, untouched, weft
+from tests.ngram import test_kneser_ney as by_hand
 from tests.shared import copied, shared_run
 
 
@@ -39,9 +40,8 @@ def test_what_stops_it(run: Path) -> None:
     several = weft("predict", run, "--set", "max_lines=3", "--set", "max_tokens=40", stdin=b"the\n")
     assert several.lines and len(several.lines) <= 4
     for lines in (1, 5):  # as many as asked for
-        asked = weft(
-            "predict", run, "--set", f"max_lines={lines}", "--set", "max_tokens=99", stdin=b"the cat\n"
-        )
+        most = ("--set", f"max_lines={lines}", "--set", "max_tokens=99")
+        asked = weft("predict", run, *most, stdin=b"the cat\n")
         assert asked.out.removesuffix("\n").count("\n") == lines - 1
     stopped = weft("predict", run, "--beam", 1, "--set", 'stop=[" sat"]', stdin=b"the cat\n")
     assert stopped.lines == ["the cat"]
@@ -64,18 +64,13 @@ def test_scores_are_those_of_python_and_of_the_evaluation(run: Path, tmp_path: P
     assert (tmp_path / "out.txt").read_text() == f"{scored.total:.4f}\n"
 
 
-def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(
-    run: Path, tmp_path: Path
-) -> None:
-    report = tmp_path / "report.json"
-    answer = weft("evaluate", run, "--split", "valid", "--set", "mixture=tuned", "--json", report, code=0)
+def test_the_evaluation_says_how_it_was_made_and_stands_beside_its_baseline(run: Path) -> None:
+    answer, found = evaluated(run, "--split", "valid", "--set", "mixture=tuned")
     context = {"language": "streamed", "windows": "windows of 7, stride 7", "lines": "the line"}
     kind = run.parent.name.split("-")[-1]
     assert f"|with </s>|vocabulary:space 16|context:{context[kind]}|unknown:0|" in answer.unfolded
-    assert (
-        "baseline: KN5, contexts within a line" in answer.out and "each half tuned on the other" in answer.out
-    )
-    found = json.loads(report.read_text())
+    assert "baseline: KN5, contexts within a line" in answer.out
+    assert "each half tuned on the other" in answer.out
     own, words, bits, mixture = found["scores"].values()
     (lowest,) = own["baselines"].values()
     worse = own["value"] > lowest and ": worse than the best baseline" in answer.unfolded
@@ -136,11 +131,10 @@ def test_the_last_part_of_a_file_validates(tmp_path: Path) -> None:
     recipe = make(tmp_path, kind="character", updates=1)
     recipe.write_text(recipe.read_text().replace("valid: valid.txt", "valid_share: 0.25"))
     assert weft("train", recipe, "--run", tmp_path / "run").code == 0
-    report = tmp_path / "report.json"
-    answer = weft("evaluate", tmp_path / "run", "--split", "valid", "--json", report)
+    answer, found = evaluated(tmp_path / "run", "--split", "valid")
     assert "train.txt[0.75:1]" in answer.out and "KN7, contexts over line ends" in answer.out
     whole = (tmp_path / "train.txt").read_text()
-    assert json.loads(report.read_text())["characters"] == len(whole[int(0.75 * len(whole)) :])
+    assert found["characters"] == len(whole[int(0.75 * len(whole)) :])
 
 
 def test_a_text_without_words_and_a_state_that_grows_are_refused(tmp_path: Path) -> None:
@@ -156,10 +150,7 @@ def test_a_text_without_words_and_a_state_that_grows_are_refused(tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (
-            ["--beam", 3, "--temperature", 0.5],
-            "temperature: applies to sampling, but the search is beam",
-        ),
+        (["--beam", 3, "--temperature", 0.5], "temperature: applies to sampling, but the search is beam"),
         (["--length-penalty", 0.5], "--length-penalty: applies to beam search, but the search is sample"),
         (["--beam", 1, "--nbest", 2], "raise beam to 2"),
         (["--alignments", "x"], "--alignments is not an option of the task language"),
@@ -169,10 +160,7 @@ def test_options_that_do_not_go_together(run: Path, options: list[object], sente
     assert sentence in refused(weft("predict", run, *options, stdin=b"the\n"))
 
 
-@pytest.mark.parametrize(
-    ("line", "kind"),
-    [("one , two .", "space"), ("one, two.", "word")],
-)
+@pytest.mark.parametrize(("line", "kind"), [("one , two .", "space"), ("one, two.", "word")])
 def test_init_sees_what_the_text_is_like(tmp_path: Path, line: str, kind: str) -> None:
     (tmp_path / "a: b.txt").write_text(f"{line}\n" * 20)
     answer = weft("init", "language", "--train", tmp_path / "a: b.txt", "-o", tmp_path / "new.yaml")
@@ -211,3 +199,82 @@ def test_a_run_whose_recipe_has_earlier_names_of_settings_is_used_and_resumed(tm
     for given in (run / "recipe.yaml", shared_run("language").parent / "toy" / "my.yaml"):
         answer = weft("train", given, "--run", run)
         assert answer.code == 0 and "training ended" in answer.out, answer.err
+
+
+def test_a_cache_is_mixed_in(tmp_path: Path) -> None:
+    run, toy, text = (
+        copied(shared_run("language"), tmp_path),
+        shared_run("language").parent / "toy",
+        tmp_path / "x.txt",
+    )
+    text.write_text((toy / "valid.txt").read_text())
+    answer = weft("evaluate", run, "--split", "valid", "--set", "cache=20", "--set", "mixture=tuned", code=0)
+    assert "of a mixture (the model, a cache of 20 tokens and KN5, weights of the cache " in answer.unfolded
+    answer = weft("evaluate", run, "--data", text, "--set", "cache=20")
+    assert "(the model and a cache of 20 tokens, weight of the cache " in answer.unfolded, answer.err
+    assert "tuned on the validation text" in answer.unfolded
+    answer = weft("predict", run, "--set", "cache=20", "--set", "mixture=0.2", stdin=b"the cat\n")
+    assert answer.code == 0 and answer.out.startswith("the cat"), answer.err
+    assert weft("train", toy / "my.yaml", "--run", run, "decoding.cache=20").code == 0
+    said = refused(weft("export", run, "--to", "onnx", "--output", tmp_path / "exported"))
+    assert "decoding.cache: --to onnx expects a search without it" in said
+
+
+NAMES = "zero one <unk> a b c d e f g".split()  # noqa: SIM905  as a text has it
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    lines = [" ".join(NAMES[token] for token in one) for one in by_hand.text()]
+    (tmp_path / "train.txt").write_text("".join(f"{line}\n" for line in lines))
+    return tmp_path
+
+
+def test_a_text_is_counted_and_scored(corpus: Path) -> None:
+    weft("ngram", "count", corpus / "train.txt", "--order", 3, "-o", corpus / "my.arpa", code=0)
+    assert (corpus / "my.arpa").read_text().startswith("\\data\\\nngram 1=10\n")
+    answer = weft("ngram", "score", corpus / "my.arpa", stdin=b"a a b\n\na zebra\n", code=0)
+    hand, past, want = by_hand.ByHand(by_hand.text(), 3), (), 0.0
+    for token in by_hand.flat([[3, 3, 4]]).tolist():
+        want += 0.0 if token == 0 else math.log10(hand.prob(past[-2:], token))
+        past = (*past, token)
+    shown, line = answer.lines[0].split("\t")
+    assert line == "a a b" and math.isclose(float(shown), want, abs_tol=2e-4)
+    assert len(answer.lines) == 3 and "8 tokens with </s>, 1 unknown word" in answer.err
+
+
+def test_characters(corpus: Path) -> None:
+    for arguments in (("count", corpus / "train.txt", "-o", corpus / "c.arpa"), ("score", corpus / "c.arpa")):
+        answer = weft("ngram", *arguments, "--kind", "character", stdin=b"a b\n", code=0)
+    assert np.isfinite(float(answer.lines[0].split("\t")[0])) and "0 unknown" in answer.err
+
+
+def test_what_it_refuses(corpus: Path) -> None:
+    (corpus / "bad.txt").write_text("a <s> b\n")
+    said = refused(weft("ngram", "count", corpus / "bad.txt", "-o", corpus / "x.arpa"))
+    assert "'<s>' is both a word and a special symbol" in said and not (corpus / "x.arpa").exists()
+    assert "order: " in refused(
+        weft("ngram", "count", corpus / "train.txt", "--order", 0, "-o", corpus / "x.arpa")
+    )
+    assert "incomplete ARPA file" in refused(weft("ngram", "score", corpus / "train.txt", stdin=b"a\n"))
+
+
+def test_an_unknown_word_of_the_text_is_counted_like_any_other(tmp_path: Path) -> None:
+    """By hand, as SRILM has it with -unk; the discounts of single words are those of a short text."""
+    (tmp_path / "t.txt").write_text("a b a\nb <unk> a\na b\nc a b\n")
+    answer = weft("ngram", "count", tmp_path / "t.txt", "--order", 2, "-o", tmp_path / "t.arpa", code=0)
+    # <unk> <s> </s> a b c, as the file says too; and the ten different pairs
+    assert "orders 1 to 2: 6, 10;" in answer.out
+    rows = [line.split("\t") for line in (tmp_path / "t.arpa").read_text().splitlines() if "\t" in line]
+    assert "ngram 1=6\nngram 2=10\n" in (tmp_path / "t.arpa").read_text()
+    logp = {row[1]: float(row[0]) for row in rows}
+    # before a: <s> b <unk> c; b: <s> a; </s>: a b; <unk>: b; c: <s>: 10 pairs, of which discounts take
+    # 1.5 + 1 + 1 + 0.5 + 0.5; the five words that can be predicted share that
+    left = (1.5 + 1 + 1 + 0.5 + 0.5) / 10 / 5
+    wanted = {"a": 2.5, "b": 1.0, "</s>": 1.0, "<unk>": 0.5, "c": 0.5}
+    for word, count in wanted.items():
+        assert logp[word] == pytest.approx(math.log10(count / 10 + left), abs=1e-6)
+    # six pairs stand there once, three twice, one three times: Y = 1/2, D_1 = 1/2, D_2 = 3/2
+    # after b: a, <unk>, </s> twice: 4 pairs
+    unknown = (1 - 0.5) / 4 + (0.5 + 0.5 + 1.5) / 4 * (0.5 / 10 + left)
+    assert logp["b <unk>"] == pytest.approx(math.log10(unknown), abs=1e-6)

@@ -1,6 +1,5 @@
 """Speech from recordings to text, as a user types it; tones stand for letters, so that nothing need speak."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 import weft as package
-from tests.commands.shell import refused, untouched, weft
+from tests.commands.shell import evaluated, refused, trained_in, untouched, weft
 from weft.data.audio import Sound, read_sound
 from weft.tasks.speech.data import parts_of
 from weft.tasks.speech.predictor import rates
@@ -17,8 +16,7 @@ TASK = "speech"
 
 
 def test_it_beats_the_most_frequent_answer_and_says_what_is_wrong(run: Path, tmp_path: Path) -> None:
-    answer = weft("evaluate", run, "--json", tmp_path / "x.json", "--output", tmp_path / "out.txt", code=0)
-    found = json.loads((tmp_path / "x.json").read_text())
+    answer, found = evaluated(run, "--output", tmp_path / "out.txt")
     assert found["scores"]["WER"]["value"] < min(found["scores"]["WER"]["baselines"].values()) / 2
     counts = found["counts"]
     edits = counts["substitutions"] + counts["deletions"] + counts["insertions"]
@@ -34,9 +32,8 @@ def test_the_error_rate_of_a_language_without_spaces_is_that_of_characters() -> 
 
 def test_one_file_a_list_and_python_give_the_same_text(run: Path, tmp_path: Path) -> None:
     toy = run.parent / "toy"
-    listed = weft(
-        "predict", run, toy / "test.tsv", "--pictures", tmp_path / "p", "--max-pictures", "1", code=0
-    )
+    drawn = ("--pictures", tmp_path / "p", "--max-pictures", "1")
+    listed = weft("predict", run, toy / "test.tsv", *drawn, code=0)
     alone = weft("predict", run, toy / "test4.wav")
     piped = weft("predict", run, stdin=f"{toy / 'test4.wav'}\n".encode())
     assert [listed.lines[4]] == alone.lines == piped.lines == [package.load(run).predict(toy / "test4.wav")]
@@ -74,15 +71,9 @@ def test_bad_recordings_are_named_and_nothing_is_written(
     checked = weft("data", "check", "--task", "speech", train)
     assert checked.code == 1 and "train.tsv:3:" in checked.out and kind in checked.out
     assert "fix the errors first (1)" in checked.out
-    made = weft(
-        "train",
-        tmp_path / "toy" / "speech.yaml",
-        "--run",
-        tmp_path / "run",
-        f"data.folder={tmp_path / 'toy'}",
-    )
+    made = trained_in(tmp_path / "toy" / "speech.yaml")
     assert "train.tsv:3:" in refused(made) and kind in made.err
-    assert not list((tmp_path / "run").rglob("*.safetensors"))
+    assert not list((tmp_path / "toy").rglob("*.safetensors"))
     init = ("init", "speech", "--train", train, "-o", tmp_path / "mine.yaml")
     assert "train.tsv:3:" in untouched(tmp_path, lambda: weft(*init))
 

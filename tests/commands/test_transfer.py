@@ -1,11 +1,15 @@
-"""A run that starts with parts of another one: their weights by name, rows of tables by their pieces."""
+"""Training from another run, its parts, rows and rates; other objectives; several texts in one training."""
 
 import json
+import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+import safetensors
 import torch
+import yaml
 
 from tests.commands import corpus, labelled
 from tests.commands.corpus import stopped
@@ -14,7 +18,10 @@ from tests.shared import shared_run
 from weft.config import read_recipe
 from weft.run import open_run
 from weft.store import weights
+from weft.tasks.seq2seq.base import PairTraining
 from weft.train.checkpoints import Checkpoints
+from weft.train.schedules import ConstantSchedule, LinearSchedule
+from weft.train.settings import TrainingSettings
 
 ENCODER = "model.encoder={use: transformer, size: 16, num_layers: 1, num_heads: 2, dropout: 0.1}"
 START = ("validate_start=true", "max_updates=2", "validate_every=2", "metric=loss")
@@ -162,3 +169,225 @@ def test_a_damaged_start_is_refused(masked: Path, tmp_path: Path) -> None:
         packed = weights.pack(weights.load(start), **{"training.start_parts": json.dumps(about)})
         start.write_bytes(packed)
         assert "start.safetensors: is damaged" in refused(weft(*command, "training.max_updates=5")), wrong
+
+
+MORE = ("training.max_updates=6", "training.validate_every=2")
+
+
+def validations(run: Path) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads((run / "checkpoints.json").read_bytes())["validations"]
+    return found
+
+
+def rates(run: Path) -> list[float]:
+    events = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    return [event["lr"] for event in events if event["event"] == "update"]
+
+
+def test_the_start_is_scored_first_and_kept_where_no_update_is_better(
+    toy: Path, trained: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    harmful = ("training.optimiser.lr=0.5", "training.start_rate=1")
+    answer = weft("train", toy, "--run", run, f"training.start={trained}", *MORE, *harmful)
+    assert answer.code == 0 and f"the model of {trained} is validated first, and kept if" in answer.err
+    first, *later = validations(run)
+    (own,) = (one for one in validations(trained) if one["update"] == 400)
+    assert first == {"update": 0, "scores": own["scores"]}  # of the same validation data
+    assert len(later) == 3 and all(one["scores"]["loss"] > own["scores"]["loss"] for one in later)  # type: ignore[index]
+    assert f"the best model, that of {trained}, since no update was better, is in {run}" in answer.out
+    text = b"alpha beta gamma\n"
+    assert weft("predict", run, stdin=text).out == weft("predict", trained, stdin=text).out
+
+
+def test_the_learning_rate_is_gentle_after_a_start_and_may_be_set(
+    toy: Path, trained: Path, tmp_path: Path
+) -> None:
+    change = ("training.optimiser.lr=0.001", "training.schedule=constant", "training.log_every=1")
+    for name, more, last in (("usual", (), 0.0003), ("set", ("training.start_rate=0.5",), 0.0005)):
+        run = tmp_path / name
+        answer = weft("train", toy, "--run", run, f"training.start={trained}", *MORE, *change, *more, code=0)
+        assert f"are {last / 0.001:g} times those of the recipe (training.start_rate)" in answer.err
+        assert rates(run) == pytest.approx([last] * 6)  # a tenth of six updates is less than one
+    run = tmp_path / "new"
+    assert weft("train", toy, "--run", run, *MORE, *change).code == 0
+    assert rates(run) == pytest.approx([0.001] * 6)
+
+
+def test_the_factor_of_the_learning_rate_after_a_start() -> None:
+    new = TrainingSettings(max_updates=2000, schedule=LinearSchedule(warmup=10))
+    start = TrainingSettings(max_updates=2000, schedule=LinearSchedule(warmup=10), start=Path("run"))
+    parts = TrainingSettings(max_updates=2000, start=Path("run"), start_parts=("encoder",))
+    for update in (1, 7, 50, 100, 150, 2000):
+        done = update / 2000
+        usual = new.factor(update, done, {})
+        assert usual == pytest.approx(LinearSchedule(warmup=10).factor(update, done, {}))
+        assert start.factor(update, done, {}) == pytest.approx(usual * 0.3 * min(1, update / 100))
+        assert parts.factor(update, done, {}) == ConstantSchedule().factor(update, done, {}) == 1
+    short = TrainingSettings(max_updates=50, start=Path("run"), start_rate=0.2)
+    assert [short.factor(n, n / 50, {}) for n in (1, 2, 5, 6)] == pytest.approx([0.04, 0.08, 0.2, 0.2])
+    endless = TrainingSettings(patience=3, start=Path("run"))
+    assert endless.factor(50, 0.0, {}) == pytest.approx(0.15)
+
+
+@pytest.mark.slow
+def test_a_training_from_a_start_resumes_bit_identically_without_its_name(
+    toy: Path, trained: Path, tmp_path: Path
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    change = ("training.max_updates=9", "training.optimiser.lr=0.01", "training.validate_every=5")
+    start = f"training.start={trained}"
+    assert weft("train", toy, "--run", whole, start, *change).code == 0
+    assert stopped(toy, broken, 7, start, *change).code == 143
+    assert weft("train", toy, "--run", broken, *change).code == 0  # the run knows its start
+    for name in ("model.safetensors", "optimiser.safetensors"):
+        last = Path("checkpoints") / "step-00000009" / name
+        assert (whole / last).read_bytes() == (broken / last).read_bytes(), name
+    recorded = yaml.safe_load((broken / "recipe.yaml").read_text())["training"]
+    assert (recorded["start"], recorded["start_rate"]) == (str(trained), 0.3)
+
+
+@pytest.mark.slow
+def test_a_run_that_an_earlier_version_started_keeps_its_learning_rate(
+    toy: Path, trained: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    change = ("training.optimiser.lr=0.001", "training.schedule=constant", "training.log_every=1")
+    start = f"training.start={trained}"
+    assert weft("train", toy, "--run", run, start, "training.start_rate=1", *MORE, *change).code == 0
+    recipe = (run / "recipe.yaml").read_text()
+    (run / "recipe.yaml").write_text(re.sub(r"\n +start_rate: .*", "", recipe))
+    assert weft("train", toy, "--run", run, start, *MORE, *change, "training.max_updates=8").code == 0
+    assert rates(run)[-2:] == pytest.approx([0.001] * 2)
+    again = weft("train", toy, "--run", run, *change, "training.start_rate=0.5", "training.max_updates=10")
+    assert again.code == 0 and rates(run)[-1] == pytest.approx(0.0005)  # may change, as the rate may
+
+
+FEW = ("training.max_updates=9", "training.validate_every=5", "model.decoder.dropout=0.2")
+PROFESSOR = "training.objective={use: professor_forcing, size: 5, fools_above: 0.0, learns_below: 1.0}"
+RISK = "training.objective={use: minimum_risk, candidates: 4, likelihood: 0.1}"
+
+
+def names(path: Path) -> set[str]:
+    with safetensors.safe_open(path, "pt") as file:
+        return set(file.keys())
+
+
+@pytest.fixture(scope="module")
+def forced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of a few updates, trained by professor forcing."""
+    folder = tmp_path_factory.mktemp("objectives")
+    weft("train", corpus.make(folder / "toy"), "--run", folder / "run", *FEW, PROFESSOR, code=0)
+    return folder / "run"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "objective",
+    [
+        pytest.param(PROFESSOR, id="professor_forcing"),
+        pytest.param(RISK, id="minimum_risk", marks=pytest.mark.slow),
+    ],
+)
+def test_stopped_and_gone_on_with_is_the_unbroken_run(
+    toy: Path, forced: Path, tmp_path: Path, objective: str
+) -> None:
+    changes = (*FEW, objective, *((f"training.start={forced}",) if objective == RISK else ()))
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert weft("train", toy, "--run", whole, *changes).code == 0
+    assert stopped(toy, broken, 7, *changes).code == 143
+    if objective == RISK:
+        (forced / "model.safetensors").rename(forced / "elsewhere")  # what was copied is enough
+    try:
+        assert weft("train", toy, "--run", broken, *changes).code == 0
+    finally:
+        if objective == RISK:
+            (forced / "elsewhere").rename(forced / "model.safetensors")
+    last = [run / "checkpoints" / "step-00000009" for run in (whole, broken)]
+    kept = {path.name for path in last[0].glob("*.safetensors")}
+    assert ("objective.safetensors" in kept) == (objective == PROFESSOR)
+    for name in kept:
+        assert (last[0] / name).read_bytes() == (last[1] / name).read_bytes(), name
+
+
+def test_the_discriminator_is_no_part_of_the_model(forced: Path) -> None:
+    assert not any(
+        "judge" in name or name.startswith("objective") for name in names(forced / "model.safetensors")
+    )
+    inside = names(forced / "checkpoints" / "step-00000009" / "objective.safetensors")
+    assert "judge.0.weight" in inside
+    assert weft("predict", forced, stdin=b"alpha beta\n").code == 0
+
+
+def test_a_run_begins_where_another_ended(toy: Path, forced: Path, tmp_path: Path) -> None:
+    run, first = tmp_path / "next", tmp_path / "first"
+    shutil.copytree(forced, first)
+    (first / "scores.json").write_text("{}")  # a user's, of the first run and not of the next
+    changes = (*FEW, f"training.start={first}", "training.optimiser.lr=0", "training.max_updates=1")
+    assert weft("train", toy, "--run", run, *changes).code == 0
+    for name in ("tokenizer.source.json", "tokenizer.target.json"):
+        assert (run / name).read_bytes() == (forced / name).read_bytes()
+    assert not (run / "scores.json").exists()
+    text = b"alpha beta gamma\n"
+    assert weft("predict", run, stdin=text).out == weft("predict", forced, stdin=text).out
+
+
+def test_another_objective_in_the_middle_and_another_model_are_refused(
+    toy: Path, forced: Path, tmp_path: Path
+) -> None:
+    changes = ("training.max_updates=10", "training.objective=likelihood")
+    answer = weft("train", forced / "recipe.yaml", "--run", forced, *changes)
+    assert answer.code == 2
+    assert "was trained with an objective that has weights of its own" in answer.err
+    other = (f"training.start={forced}", "model.embedding.size=23")
+    answer = weft("train", toy, "--run", tmp_path / "other", *FEW, *other)
+    assert answer.code == 2 and "contains a different model from the recipe" in answer.err
+    assert "name the parts to take, such as training.start_parts" in answer.err
+    answer = weft(
+        "train", toy, "--run", tmp_path / "mixed", *FEW, RISK, "training.feeding={use: constant, p: 0.5}"
+    )
+    assert answer.code == 2 and "training.feeding={use: constant, p: 0.5}: " in answer.err
+
+
+LARGE, SMALL = 397, 41
+
+
+@pytest.mark.parametrize(
+    ("weight", "temperature", "share"),
+    [
+        (1, 1, SMALL / (LARGE + SMALL)),
+        (1, 2, SMALL**0.5 / (LARGE**0.5 + SMALL**0.5)),
+        (3, 5, (3 * SMALL) ** 0.2 / (LARGE**0.2 + (3 * SMALL) ** 0.2)),
+    ],
+)
+def test_an_epoch_reads_the_share_that_weight_and_temperature_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, weight: int, temperature: int, share: float
+) -> None:
+    recipe = corpus.make(tmp_path / "toy")
+    corpus.write(tmp_path / "toy", "more", SMALL, 9)
+    read: list[int] = []
+    collate = PairTraining.collate
+
+    def counted(self: PairTraining, numbers: Any) -> Any:
+        read.extend(numbers.tolist())
+        return collate(self, numbers)
+
+    monkeypatch.setattr(PairTraining, "collate", counted)
+    answer = weft(
+        "train", recipe, "--run", tmp_path / "run", f"data.mixed={{{tmp_path}/toy/more: {weight}}}",
+        f"data.temperature={temperature}", "training.max_epochs=1", "training.validate_every=0",
+        code=0)  # fmt: skip
+    small = [number for number in read if number >= LARGE]
+    assert len(read) == LARGE + SMALL and max(read) < LARGE + SMALL
+    assert len(small) == pytest.approx(share * len(read), abs=0.5)
+    times = [small.count(number) for number in range(LARGE, LARGE + SMALL)]
+    assert max(times) - min(times) <= 1
+    assert f"{len(small)} ({100 * len(small) / len(read):.1f} %) of " in answer.err
+
+
+def test_a_weight_of_nothing_is_refused(tmp_path: Path) -> None:
+    recipe = corpus.make(tmp_path / "toy")
+    said = refused(
+        weft("train", recipe, "--run", tmp_path / "run", f"data.mixed={{{tmp_path}/toy/valid: 0}}")
+    )
+    assert "data.mixed" in said and "weight above 0" in said

@@ -1,6 +1,5 @@
-"""The main job from files to translations, as a user types it."""
+"""The main job from files to translations, as a user types it: N lines in are N lines out, in order."""
 
-import json
 import re
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import sacrebleu
 import torch
 
 from tests.commands.corpus import WORDS, translated, write
-from tests.commands.shell import refused, weft
+from tests.commands.shell import evaluated, refused, weft
 from tests.shared import copied
 
 TEXT = "alpha beta\ngamma\ntheta zeta eta\n"
@@ -47,38 +46,17 @@ def translated_lines(text: str) -> str:
 
 
 def test_evaluate_prints_signed_scores_baselines_and_lengths(trained: Path, tmp_path: Path) -> None:
-    files = {name: tmp_path / name for name in ("out.txt", "lengths.png", "all.json")}
-    answer = weft(
-        "evaluate",
-        "--full",
-        trained,
-        "--output",
-        files["out.txt"],
-        "--plot",
-        files["lengths.png"],
-        "--json",
-        files["all.json"],
-        code=0,
-    )
+    out, plot = tmp_path / "out.txt", tmp_path / "lengths.png"
+    answer, figures = evaluated(trained, "--full", "--output", out, "--plot", plot)
     assert "17 pairs, beam 3, length penalty 1" in answer.out
-    for shown in (
-        "BLEU",
-        "chrF2",
-        "METEOR",
-        "version:",
-        "perplexity",
-        "baseline: source copied",
-        "<=10",
-        ">30",
-    ):
-        assert shown in answer.out
-    outputs = files["out.txt"].read_text("utf-8").splitlines()
+    wanted = ("BLEU", "chrF2", "METEOR", "version:", "perplexity", "baseline: source copied", "<=10", ">30")
+    assert [shown for shown in wanted if shown not in answer.out] == []
+    outputs = out.read_text("utf-8").splitlines()
     sources = (trained.parent / "toy" / "test.xx").read_bytes()
     assert outputs == weft("predict", trained, stdin=sources).lines
     right = [translated(source) for source in sources.decode().splitlines()]
     assert sum(output == wanted for output, wanted in zip(outputs, right, strict=True)) >= 12
-    assert files["lengths.png"].read_bytes().startswith(b"\x89PNG")
-    figures = json.loads(files["all.json"].read_text("utf-8"))
+    assert plot.read_bytes().startswith(b"\x89PNG")
     assert figures["scores"]["BLEU"]["value"] == pytest.approx(bleu(outputs, right))
     assert figures["scores"]["BLEU"]["baselines"]["source copied"] == 0
     assert 1 <= figures["scores"]["perplexity"]["value"] < 1.5
@@ -118,8 +96,7 @@ def test_samples_follow_the_seed(trained: Path) -> None:
     def drawn(seed: int) -> list[str]:
         text = b"alpha beta gamma\n" * 12
         options = ("--sample", "--temperature", 5, "--top-k", 6, "--top-p", 0.99, "--seed", seed)
-        answer = weft("predict", trained, *options, stdin=text, code=0)
-        return answer.lines
+        return weft("predict", trained, *options, stdin=text, code=0).lines
 
     assert drawn(1) == drawn(1) != drawn(2)
     assert len(set(drawn(1))) > 6
@@ -128,18 +105,9 @@ def test_samples_follow_the_seed(trained: Path) -> None:
 
 def test_alignments_and_pictures_show_where_it_looked(trained: Path, tmp_path: Path) -> None:
     pharaoh, pictures = tmp_path / "out.pharaoh", tmp_path / "new" / "pictures"
-    answer = weft(
-        "predict",
-        trained,
-        "--alignments",
-        pharaoh,
-        "--pictures",
-        pictures,
-        "--max-pictures",
-        2,
-        stdin=b"alpha beta gamma\n\ntheta zeta\niota\n",
-        code=0,
-    )
+    asked = ("--alignments", pharaoh, "--pictures", pictures, "--max-pictures", 2)
+    text = b"alpha beta gamma\n\ntheta zeta\niota\n"
+    answer = weft("predict", trained, *asked, stdin=text, code=0)
     assert f"2 pictures: {pictures}" in answer.err
     aligned = pharaoh.read_text().split("\n")
     assert [len(line.split()) for line in aligned] == [3, 0, 2, 1, 0]
@@ -179,17 +147,6 @@ def test_doctor_measures_this_machine() -> None:
         assert shown in answer.out
 
 
-def test_data_check_finds_everything_and_says_so_by_its_code(tmp_path: Path) -> None:
-    write(tmp_path, "train", 30, 3)
-    files = tmp_path / "train.xx", tmp_path / "train.yy"
-    assert weft("data", "check", *files).code in (0, 1)  # random rows may stand twice
-    files[1].write_bytes(files[1].read_bytes().replace(b"\n", b"\xff\n", 1))
-    answer = weft("data", "check", *files)
-    assert answer.code == 1
-    assert f"{files[1]}:1: not UTF-8" in answer.out
-    assert "lines that are not UTF-8 text: 1" in answer.out
-
-
 def test_a_line_is_split_into_sentences_and_its_white_space_kept(trained: Path) -> None:
     pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
     parts = ["Alpha beta.", "Gamma eta!", "Delta?"]
@@ -210,3 +167,38 @@ def test_alignments_of_sentences_are_counted_through_the_line(trained: Path, tmp
     assert [target for _, target in pairs] == list(range(len(answer.lines[0].split())))
     first = len(weft("predict", trained, stdin=b"beta gamma!\n").lines[0].split())
     assert all((source < 2) == (target < first) for source, target in pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs"),
+    [
+        (b"\n", [""]),
+        (b"alpha", ["uno"]),
+        (b"alpha\n\n\nbeta\n", ["uno", "", "", "due"]),
+        (b"alpha\r\n\r\nbeta\r\n", ["uno", "", "due"]),
+        (b"\xef\xbb\xbfalpha\nbeta", ["uno", "due"]),
+        ("alpha\u2028beta\ngamma\n".encode(), ["uno due", "tre"]),
+        ("alpha\x0cbeta\x85gamma\n".encode(), ["uno due tre"]),
+        (b"  \t \n alpha   beta \n", ["", "uno due"]),
+    ],
+    ids=["empty", "no-end", "gaps", "crlf", "bom", "u2028", "form-feed", "spaces"],
+)
+def test_as_many_lines_come_out(trained: Path, text: bytes, outputs: list[str]) -> None:
+    answer = weft("predict", trained, stdin=text, code=0)
+    assert answer.out == "".join(f"{line}\n" for line in outputs)
+
+
+@pytest.mark.parametrize("options", [("--nbest", 3), ("--nbest", 3, "--sample")])
+def test_an_empty_line_has_as_many_answers_as_the_others(trained: Path, options: tuple[object, ...]) -> None:
+    answer = weft("predict", trained, *options, stdin=b"alpha\n\nbeta\n")
+    assert len(answer.lines) == 9
+    assert answer.lines[3:6] == ["", "", ""]
+
+
+def test_more_lines_than_a_window_keep_their_order(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from weft.tasks.seq2seq.translator import Translator
+
+    monkeypatch.setattr(Translator, "piped", 5)
+    words = ["alpha", "", "beta gamma", "delta", "zeta eta theta", "iota"] * 4
+    one_by_one = [weft("predict", trained, stdin=f"{word}\n".encode()).out for word in words[:6]] * 4
+    assert weft("predict", trained, stdin="\n".join(words).encode()).out == "".join(one_by_one)

@@ -17,7 +17,7 @@ from PIL import Image
 pytest.importorskip("onnxscript", reason="pip install -e .[export]")
 
 from tests import toys
-from tests.commands import test_export_series
+from tests.commands import test_export_tables as tables
 from tests.commands.exporting import same
 from tests.commands.shell import weft
 from tests.export.pages import NODE, answer_of, answers, browser, export, node, shown, shown_file
@@ -267,23 +267,23 @@ def test_recordings(tmp_path: Path) -> None:
 @node
 @pytest.mark.slow
 def test_a_forecaster(tmp_path: Path) -> None:
-    run = test_export_series.trained(tmp_path / "toy", "{use: recurrent, cell: gru, sizes: [7]}", "quantile")
+    run = tables.hourly(tmp_path / "toy", tables.RECURRENT, "quantile")
     export(run, tmp_path / "page", "--float32")
-    found = answers(tmp_path / "page", test_export_series.LINES, tmp_path)
+    found = answers(tmp_path / "page", tables.LINES, tmp_path)
     import weft as package
 
     model: Any = package.load(run)
-    for line, answer in zip(test_export_series.LINES, found, strict=True):
+    for line, answer in zip(tables.LINES, found, strict=True):
         values = [float(one) for one in line.replace(",", " ").split()]
         ours = model.predict(values) if values else []
         assert np.allclose(ours, answer["values"], rtol=1e-4, atol=1e-4), (line, answer)
     (short,) = answers(tmp_path / "page", ["1 2 3"], tmp_path)
-    assert short == {"error": "Expected at least 12 values, got 3; give a longer past."}
+    assert short == {"error": "Expected at least 12 rows, got 3; give a longer past."}
 
 
 @pytest.mark.slow
 def test_forecasts_with_8_bit_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = test_export_series.trained(tmp_path / "toy", "{use: segments, segment: 4, hidden: 31}", "quantile")
+    run = tables.hourly(tmp_path / "toy", "{use: segments, segment: 4, hidden: 31}", "quantile")
     said = weft("export", run, "--to", "web", "--output", tmp_path / "one.html").out
     (line,) = re.findall("with 8-bit weights: answers differ from Weft's by at most (.*) %", said)
     assert 0 < float(line) < 5

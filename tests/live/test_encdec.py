@@ -1,15 +1,18 @@
-"""Every number that the opened encoder-decoder shows is that of PyTorch's GRU with the page's weights."""
+"""Encoder-decoders: the opened one, the one that reverses letters, the translator and its search tree."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
-from tests.live.pages import exported, in_node, node
+from tests.live.pages import expected, exported, in_node, node
 from tests.serve.browser import Browser
+from tests.slow import leading
 
 
 def reader(constants: dict[str, Tensor], nodes: list[Any], name: str) -> torch.nn.GRU:
@@ -109,3 +112,94 @@ def test_a_letter_is_followed(opened: Callable[[str], Browser]) -> None:
     page.type("bad x")
     page.wait("document.querySelectorAll('.live-pieces button').length === 4")
     assert page.run(written) == [*"dab", "⏎"]
+
+
+@node
+@pytest.mark.parametrize("enters", leading(["input", "never", "late"]))
+def test_answers(enters: str, tmp_path: Path) -> None:
+    given = expected(f"reverse-{enters}")
+    texts = [source.split() for source, _ in given]
+    script = f"""(async () => {{
+      const net = await live.model('reverse-{enters}'), found = [];
+      for (const text of {json.dumps(texts)}) found.push(await live.parts.reverse.answer(net, text));
+      return found;
+    }})()"""
+    found = in_node("reverse", script, tmp_path, f"reverse-{enters}")
+    same = [one["written"] == wanted.split() for one, (_, wanted) in zip(found, given, strict=True)]
+    assert sum(same) >= 0.9 * len(same)  # weights have 8 bits
+    for letters, one in zip(texts, found, strict=True):
+        for row in one["attention"] or ():
+            assert len(row) == len(letters) and sum(row) == pytest.approx(1, abs=1e-4)
+    assert (found[0]["attention"] is None) == (enters == "never")
+
+
+def test_short_strings_are_right_and_long_ones_break(opened: Callable[[str], Browser]) -> None:
+    page = opened("reverse")
+    verdicts = (
+        "[...document.querySelectorAll('.live-stage td:last-child')].map((one) => one.textContent).slice(1)"
+    )
+    page.run("document.querySelector('.live-slider input').focus()")
+    page.press("Home", 36)
+    page.wait("document.querySelector('.live-mono').textContent.length === 3")
+    assert page.run(verdicts)[2] == "right"
+    page.press("End", 35)
+    page.wait("document.querySelector('.live-mono').textContent.length === 16")
+    assert page.run(verdicts)[0] != "right"
+    assert page.run("document.querySelectorAll('.live-stage svg rect').length") > 100
+
+
+@node
+def test_answers_and_the_tree(tmp_path: Path) -> None:
+    given = expected("translator")
+    script = f"""(async () => {{
+      const net = await live.model('translator'), found = [], {{ search, named }} = live.parts.translator;
+      for (const text of {json.dumps([text for text, _ in given])}) {{
+        const {{ steps, pieces, score, text: said, attention }} = named(await search(net, text, 5));
+        const sums = attention.map((row) => row.reduce((a, b) => a + b, 0));
+        found.push({{ steps, pieces, score, said, attention: sums }});
+      }}
+      return found;
+    }})()"""
+    found = in_node("translator", script, tmp_path, "translator")
+    same = [one["said"] == wanted for one, (_, wanted) in zip(found, given, strict=True)]
+    assert sum(same) >= len(same) - 1  # weights have 8 bits
+    for one in found:
+        assert all(abs(total - 1) < 1e-3 for total in one["attention"])
+        for before, after in zip(one["steps"], one["steps"][1:], strict=False):
+            sums = [kept["sum"] for kept in after["live"]]
+            assert len(sums) <= 5 and sums == sorted(sums, reverse=True)
+            for kept in after["live"]:
+                parent = before["live"][kept["parent"]]
+                assert kept["sum"] <= parent["sum"] and kept["path"].startswith(parent["path"])
+
+
+@node
+def test_the_hint_is_true_for_the_first_sentence(tmp_path: Path) -> None:
+    script = """(async () => {
+      const net = await live.model('translator'), { search, named, winner } = live.parts.translator;
+      const text = 'Open the folder that contains the picture.';
+      const [one, five] = [1, 5].map((beam) => search(net, text, beam));
+      return [(await one).text, (await five).text, winner(named(await five))];
+    })()"""
+    greedy, best, ranks = in_node("translator", script, tmp_path, "translator")
+    assert greedy != best and max(ranks) > 0
+
+
+def test_pointing_and_playing(opened: Callable[[str], Browser]) -> None:
+    page = opened("translator")
+    page.wait("document.querySelector('.live-pieces button')")
+    numbers = "[...document.querySelectorAll('.live-scroll text.quiet')].map((one) => one.textContent)"
+    assert all(one.startswith("−") for one in page.run(numbers))  # log-probabilities
+    page.run("document.querySelector('.live-pieces button').focus()")
+    tinted = (
+        "[...document.querySelectorAll('.live-pieces')[1].children].map((one) => one.style.backgroundColor)"
+    )
+    assert len(set(page.run(tinted))) > 1
+    page.run("document.querySelector('.live-button').click()")
+    paths = "document.querySelectorAll('.live-scroll path').length"
+    page.wait(f"{paths} > 3")
+    few = page.run(paths)
+    page.wait(f"{paths} > {few + 5}")
+    page.run("document.querySelectorAll('.live-slider input')[1].focus()")
+    page.press("Home", 36)
+    assert page.run(paths) == 0

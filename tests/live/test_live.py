@@ -1,8 +1,10 @@
-"""What holds for every live part: it can be read without scripts, and its page loads nothing else."""
+"""What holds for every live part: it can be read without scripts, loads nothing else, and is made."""
 
 import base64
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,14 @@ def test_a_part_speaks_the_language_of_its_page(tmp_path: Path, chromium: Browse
     )
     assert "Pažnja: ručni izračun" in shown and "podijeljen s √d: sličnosti od oko" in shown
     assert "divided by" not in shown and "query" not in shown
+
+
+@pytest.mark.slow
+def test_everything_is_made(tmp_path: Path) -> None:
+    line = [sys.executable, str(DOCS / "live" / "make.py"), "--quick", str(tmp_path)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=900)
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = {path.name for path in (tmp_path / "models").iterdir()}
+    assert made == {path.name for path in (STATIC / "models").iterdir()}
+    kept = json.loads((DOCS.parent / "tests" / "live" / "expected.json").read_text("utf-8"))
+    assert set(json.loads((tmp_path / "expected.json").read_text("utf-8"))) == set(kept)

@@ -4,11 +4,17 @@ Read next: transformer.py.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 Array = np.ndarray
 Score = Callable[[Array, Array], float]
+
+
+def array(tensor: Any) -> Array:
+    """A tensor's numbers."""
+    return np.asarray(tensor.detach())
 
 
 def uniform(q: Array, k: Array) -> float:

@@ -1,23 +1,13 @@
 """The cells of C13 with a diagonal recurrence, retyped from their papers in NumPy, one row at a time."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from tests.oracles.matrix_cells import swish
+from tests.oracles.matrix_cells import softplus, swish
+from tests.oracles.recurrent import Array, Step, sigmoid
 
-Array = np.ndarray
 Map = tuple[Array, Array]
-Step = Callable[[Array, tuple[Array, ...]], tuple[Array, tuple[Array, ...]]]
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-def softplus(x: Array) -> Array:
-    return np.log1p(np.exp(x))
 
 
 def lru(nu: Array, theta: Array, gamma: Array, b: Array, c: Array, d: Array) -> Step:
@@ -158,12 +148,3 @@ def mamba(given: Selective) -> Step:
         return y, (y, h, seen[1:].reshape(-1))
 
     return step
-
-
-def unroll(step: Step, xs: Array, state: tuple[Array, ...]) -> tuple[Array, tuple[Array, ...]]:
-    """All outputs [T, H] and the last state."""
-    ys = []
-    for x in xs:
-        y, state = step(x, state)
-        ys.append(y)
-    return np.stack(ys), state

@@ -7,6 +7,8 @@ import pytest
 import torch
 
 from tests.laws.members import READ, ROWS, SIZE, SOURCE, SOURCE_LENGTHS, normal, ready, source
+from tests.oracles.attention import array
+from tests.oracles.recurrent import Array, sigmoid
 from weft import rooms, tree
 from weft.config import build, parse
 from weft.errors import ConfigError
@@ -23,12 +25,6 @@ from weft.nn.encoders.encoder import Encoder
 from weft.nn.encoders.recurrent import RecurrentEncoder
 from weft.nn.recurrent import Stack
 
-Array = np.ndarray
-
-
-def array(tensor: torch.Tensor) -> Array:
-    return tensor.detach().numpy()
-
 
 def rms(x: Array, gain: Array) -> Array:
     return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * gain
@@ -36,10 +32,6 @@ def rms(x: Array, gain: Array) -> Array:
 
 def gelu(x: Array) -> Array:
     return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
-
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
 
 
 def convolved(of: ShortConvolution, x: Array) -> Array:

@@ -10,6 +10,8 @@ import torch
 
 from tests.laws.members import READ, ROWS, SIZE, SOURCE_LENGTHS, normal, ready, source
 from tests.oracles import diagonal_cells as oracle
+from tests.oracles.attention import array
+from tests.oracles.recurrent import unroll
 from weft import tree
 from weft.nn.cells.cell import Cell
 from weft.nn.cells.initial import GateNorm, Headwise
@@ -20,10 +22,6 @@ from weft.nn.cells.rwkv4 import RWKV4
 from weft.nn.cells.s4d import S4D
 from weft.nn.cells.slstm import SLSTM
 from weft.nn.kernels.linear import Linear
-
-
-def array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
 
 
 def entered(entry: torch.nn.Module, size: int) -> np.ndarray:
@@ -126,7 +124,7 @@ def test_a_cell_is_its_equation(
     y, after = cell(x, before, mask)
     for row, length in enumerate(SOURCE_LENGTHS):
         begin = tuple(leaf[row].numpy() for leaf in before)
-        ys, last = oracle.unroll(equation(cell), x[row, :length].numpy(), begin)
+        ys, last = unroll(equation(cell), x[row, :length].numpy(), begin)
         np.testing.assert_allclose(array(y[row, :length]), ys, rtol=1e-10, atol=1e-10)
         for got, want in zip(after, last, strict=True):
             np.testing.assert_allclose(array(got[row]), want, rtol=1e-10, atol=1e-10)

@@ -8,6 +8,7 @@ from torch import Tensor
 from tests.laws.members import ROWS, SIZE, SOURCE, SOURCE_LENGTHS, close, gradcheck, normal, ready, source
 from tests.oracles import attention as formulas
 from tests.oracles import places as oracle
+from tests.oracles.attention import array
 from weft.errors import ConfigError, ShapeError
 from weft.nn.attention import Attention, MultiHead, entmax15, sparsemax, weights_of
 from weft.nn.distances import Alibi, Relative, Rotary, turned
@@ -17,10 +18,6 @@ from weft.nn.encoders.self_attention import SelfAttentionEncoder
 from weft.nn.kernels.attention import attention, plain_attention
 from weft.nn.positions import Concatenated, Sinusoidal, distance_of
 from weft.nn.scores import Dot
-
-
-def numpy(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
 
 
 @pytest.mark.parametrize("base", [100.0, 10000.0])
@@ -72,17 +69,17 @@ def test_relative_buckets_are_those_of_t5(both_ways: bool) -> None:
     got = relative(range(150, 151), keys, normal(1, 1, 1)).bias
     for key in keys:
         bucket = oracle.bucket(key - 150, both_ways=both_ways)
-        np.testing.assert_array_equal(numpy(got[0, :, 0, key]), numpy(relative.table.weight)[bucket])
+        np.testing.assert_array_equal(array(got[0, :, 0, key]), array(relative.table.weight)[bucket])
 
 
 def test_concatenated_positions_are_their_equation() -> None:
     module = ready(lambda: Concatenated(6, base=100.0))
     x = normal(ROWS, SOURCE, 6)
     table = np.broadcast_to(formulas.sinusoid(SOURCE, 6, 100.0), x.shape)
-    want = np.concatenate([x.numpy(), table], -1) @ numpy(module.project.weight).T + numpy(
+    want = np.concatenate([x.numpy(), table], -1) @ array(module.project.weight).T + array(
         module.project.bias
     )
-    np.testing.assert_allclose(numpy(module(x, range(SOURCE))), want, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(array(module(x, range(SOURCE))), want, rtol=1e-10, atol=1e-10)
     close(
         Sinusoidal(6, base=100.0)(torch.zeros(1, 4, 6, dtype=torch.float64), range(4))[0, 3, :2],
         torch.tensor([np.sin(3.0), np.cos(3.0)]),
@@ -158,9 +155,9 @@ def test_shared_keys_serve_as_values() -> None:
     q = normal(ROWS, 2, 11, seed=2)
     got = module(q, module.prepare(Memory(states, mask, states[:, 0])))
     for row, length in enumerate(SOURCE_LENGTHS):
-        k = states[row, :length].numpy() @ numpy(module.key.weight).T
+        k = states[row, :length].numpy() @ array(module.key.weight).T
         want = formulas.attention(formulas.dot, q[row, 1].numpy(), k, k)[1]
-        np.testing.assert_allclose(numpy(got[row, 1]), want, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(got[row, 1]), want, rtol=1e-10, atol=1e-10)
     with pytest.raises(ConfigError, match=r"shared: .*key_size"):
         Attention(Dot(SIZE, SIZE), SIZE, shared=True)
 
@@ -188,16 +185,16 @@ def test_a_non_local_block_is_its_equation(pairwise: str, scaled: bool) -> None:
     def f(here: np.ndarray, there: np.ndarray) -> float:
         if pairwise == "gaussian":
             return scale * float(here @ there)
-        theta, phi = numpy(block.theta.weight) @ here, numpy(block.phi.weight) @ there
+        theta, phi = array(block.theta.weight) @ here, array(block.phi.weight) @ there
         if pairwise == "concatenation":
-            return max(0.0, float(numpy(block.joint) @ np.concatenate([theta, phi])))
+            return max(0.0, float(array(block.joint) @ np.concatenate([theta, phi])))
         return float(theta @ phi) * (scale if pairwise == "embedded" else 1.0)
 
-    g, w_z = numpy(block.g.weight), numpy(block.out.weight)
+    g, w_z = array(block.g.weight), array(block.out.weight)
     for row in range(2):
         places = x[row].flatten(0, -2).numpy()
         want = oracle.non_local(places, f, g, w_z, pairwise in ("gaussian", "embedded"))
-        np.testing.assert_allclose(numpy(got[row]), want, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(got[row]), want, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("pairwise", ["gaussian", "embedded", "dot", "concatenation"])

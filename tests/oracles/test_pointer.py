@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tests.laws.members import ready
+from tests.oracles.attention import softmax
 from weft import masks, tree
 from weft.diagnose.attention import copied
 from weft.models import Generator
@@ -57,11 +58,6 @@ def model(coverage: float | None, score: type[Score] | None = None) -> Generator
     inner = partial(RecurrentDecoder, sizes=(WRITE,), enters="never")
     decoder = PointerDecoder(WIDTH, encoder, decoder=inner, coverage=coverage, **settings)
     return ready(lambda: Generator(embed, decoder, Pointer(WRITE, V), encoder=encoder))
-
-
-def softmax(energy: np.ndarray) -> np.ndarray:
-    shifted = np.exp(energy - energy.max())
-    return shifted / shifted.sum()
 
 
 def equation(it: Generator, given: Batch, row: int) -> tuple[np.ndarray, float, np.ndarray]:

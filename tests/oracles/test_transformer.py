@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tests.laws.members import (
     CLASSES,
@@ -22,6 +22,7 @@ from tests.laws.members import (
 )
 from tests.oracles import attention as formulas
 from tests.oracles import transformer as oracle
+from tests.oracles.attention import array
 from weft import masks
 from weft.nn.attention import Heads, MultiHead
 from weft.nn.decoders.transformer import TransformerDecoder
@@ -35,16 +36,12 @@ WIDTH, HEADS, INNER = 6, 2, 19
 norms = pytest.mark.parametrize("norm", ["before", "after"])
 
 
-def numpy(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
-
-
 def normalised(norm: nn.Module) -> Callable[[np.ndarray], np.ndarray]:
     if isinstance(norm, nn.Identity):
         return lambda x: x
     if isinstance(norm, nn.RMSNorm):
-        return lambda x: oracle.rms_norm(x, numpy(norm.weight))
-    return lambda x: oracle.layer_norm(x, numpy(norm.weight), numpy(norm.bias))
+        return lambda x: oracle.rms_norm(x, array(norm.weight))
+    return lambda x: oracle.layer_norm(x, array(norm.weight), array(norm.bias))
 
 
 def looks(module: MultiHead, y: np.ndarray | None = None, m: np.ndarray | float = 0.0):
@@ -57,13 +54,13 @@ def looks(module: MultiHead, y: np.ndarray | None = None, m: np.ndarray | float 
         (w_v, b_v),
         (module.out.weight, module.out.bias),
     ]
-    matrices = [np.vstack([numpy(weight).T, numpy(bias)]) for weight, bias in pairs]
+    matrices = [np.vstack([array(weight).T, array(bias)]) for weight, bias in pairs]
     return lambda x: formulas.multi_head(x, x if y is None else y, HEADS, *matrices, m)
 
 
 def network(module: FeedForward) -> Callable[[np.ndarray], np.ndarray]:
     w1, b1, w2, b2 = (
-        numpy(each)
+        array(each)
         for each in (module.first.weight, module.first.bias, module.second.weight, module.second.bias)
     )
     gated = {"swiglu": oracle.swiglu, "geglu": oracle.geglu}.get(module.activation)
@@ -86,7 +83,7 @@ def block(
 
 
 def embedded(module: TransformerEncoder | TransformerDecoder, x: np.ndarray) -> np.ndarray:
-    x = x @ numpy(module.project.weight).T + numpy(module.project.bias)
+    x = x @ array(module.project.weight).T + array(module.project.bias)
     return x + formulas.sinusoid(len(x), WIDTH)
 
 
@@ -117,8 +114,8 @@ def test_a_transformer_encoder_is_its_equation(norm: str, activation: str, norm_
         for layer in encoder.blocks:
             h = block(layer, h)
         h = normalised(encoder.last_norm)(h)
-        np.testing.assert_allclose(numpy(memory.states[row, :length]), h, rtol=1e-10, atol=1e-10)
-        np.testing.assert_allclose(numpy(memory.summary[row]), h.mean(0), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(memory.states[row, :length]), h, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(memory.summary[row]), h.mean(0), rtol=1e-10, atol=1e-10)
 
 
 @norms
@@ -135,10 +132,10 @@ def test_a_transformer_decoder_is_its_equation(norm: str, reads: bool) -> None:
     got, _ = decoder(x, decoder.start(memory, ROWS))
     for row, length in enumerate(SOURCE_LENGTHS):
         h = embedded(decoder, x[row].numpy())
-        seen = None if memory is None else numpy(memory.states[row, :length])
+        seen = None if memory is None else array(memory.states[row, :length])
         for layer in decoder.blocks:
             h = block(layer, h, memory=seen, m=formulas.causal(TARGET, TARGET))
-        np.testing.assert_allclose(numpy(got[row]), normalised(decoder.last_norm)(h), rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(array(got[row]), normalised(decoder.last_norm)(h), rtol=1e-10, atol=1e-10)
 
 
 def copy_attention(ours: MultiHead, theirs: nn.MultiheadAttention) -> None:
@@ -202,15 +199,15 @@ def test_label_smoothed_cross_entropy_is_its_equation(smoothing: float, tied: st
     head = ready(lambda: Categorical(SIZE, CLASSES, smoothing=smoothing, tied=table))
     h, mask = normal(ROWS, SOURCE, SIZE), source()[1]
     target = torch.arange(ROWS * SOURCE).view(ROWS, SOURCE) % CLASSES
-    x = numpy(h[mask])
+    x = array(h[mask])
     if tied == "other":
-        x = x @ numpy(head.project.weight).T
-    logits = x @ numpy(head.weight).T + numpy(head.bias)
+        x = x @ array(head.project.weight).T
+    logits = x @ array(head.weight).T + array(head.bias)
     total, plain = oracle.smoothed_cross_entropy(logits, target[mask].tolist(), smoothing)
     assert head.train().loss(h, target, mask).total.detach().item() == pytest.approx(total, rel=1e-10)
     assert head.eval().loss(h, target, mask).total.detach().item() == pytest.approx(plain, rel=1e-10)
     p = np.exp(logits) / np.exp(logits).sum(-1, keepdims=True)
-    np.testing.assert_allclose(numpy(head(h[mask]).exp()), p, rtol=1e-10)
+    np.testing.assert_allclose(array(head(h[mask]).exp()), p, rtol=1e-10)
     assert torch.equal(head.best(h, mask)[mask], torch.from_numpy(p.argmax(-1)))
     assert table is None or head.weight is table.weight
 
@@ -231,13 +228,13 @@ def test_queries_and_keys_are_normalised_and_then_partly_rotated() -> None:
     nn.init.normal_(part.key_norm.weight)
     x = normal(ROWS, SOURCE, WIDTH)
     keys, _ = part.keys_values(x, Rotary(4)(range(SOURCE), range(SOURCE), x))
-    projected = numpy(part.key_value(x))[..., :6]
+    projected = array(part.key_value(x))[..., :6]
     scale = np.sqrt((projected**2).mean(-1, keepdims=True) + 1e-3)
-    projected = projected / scale * numpy(part.key_norm.weight)
+    projected = projected / scale * array(part.key_norm.weight)
     rotated = projected.copy()
     for t in range(SOURCE):
         for pair, speed in enumerate((1.0, 10000.0**-0.5)):
             a, b = projected[:, t, 2 * pair], projected[:, t, 2 * pair + 1]
             rotated[:, t, 2 * pair] = a * np.cos(t * speed) - b * np.sin(t * speed)
             rotated[:, t, 2 * pair + 1] = a * np.sin(t * speed) + b * np.cos(t * speed)
-    np.testing.assert_allclose(numpy(keys[:, 0]), rotated, atol=1e-12)
+    np.testing.assert_allclose(array(keys[:, 0]), rotated, atol=1e-12)

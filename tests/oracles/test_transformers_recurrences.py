@@ -1,4 +1,4 @@
-"""Law 6 by another library: stacks with copied weights give the logits of transformers' models."""
+"""Recurrences of Transformers, whole models and layers with a matrix as state, compute the same numbers."""
 
 import warnings
 from functools import partial
@@ -15,6 +15,20 @@ from weft.nn.cells.rglru import RGLRU
 from weft.nn.recurrent import Stack
 
 pytest.importorskip("transformers", reason="pip install --group import-tests")
+
+from transformers import Mamba2Config, Qwen3NextConfig, RwkvConfig, xLSTMConfig
+from transformers.models.mamba2.modeling_mamba2 import Mamba2Mixer
+from transformers.models.qwen3_next.modeling_qwen3_next import Qwen3NextGatedDeltaNet
+from transformers.models.rwkv.modeling_rwkv import RwkvSelfAttention
+from transformers.models.xlstm import modeling_xlstm
+
+from tests.laws.members import normal
+from weft.nn.cells.cell import Cell
+from weft.nn.cells.gated_delta import GatedDelta
+from weft.nn.cells.mlstm import MLSTM
+from weft.nn.cells.rwkv4 import RWKV4
+from weft.nn.cells.ssd import SSD
+
 ROWS, STEPS, WORDS, SIZE = 3, 29, 31, 16
 
 
@@ -145,3 +159,113 @@ def paired(weight: Tensor) -> Tensor:
     """Rotated features in pairs (2i, 2i + 1) instead of halves (i, i + 2), in heads of 8 that rotate 4."""
     order = torch.tensor([0, 2, 1, 3, 4, 5, 6, 7])
     return weight.unflatten(0, (-1, 8))[:, order].flatten(0, 1)
+
+
+WIDTH, HEADS, KEYS, VALUES, LONG = 24, 3, 8, 16, 131
+
+
+def drawn_layer(layer: nn.Module) -> nn.Module:
+    for n, parameter in enumerate(layer.parameters()):
+        parameter.data = 0.3 * normal(*parameter.shape, seed=n, dtype=torch.float32)
+    return layer.eval()
+
+
+def same(layer: nn.Module, cell: Cell, weights: dict[str, Tensor], width: int = WIDTH) -> None:
+    """With the layer's weights, the cell has its outputs."""
+    cell.load_state_dict({name: weight.detach().clone() for name, weight in weights.items()})
+    x = normal(2, LONG, width, seed=99, dtype=torch.float32)
+    with torch.no_grad():
+        found, (got, _) = layer(x), cell.eval()(x, cell.start(x))
+    want = found if isinstance(found, Tensor) else found[0]
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_mamba2() -> None:
+    config = Mamba2Config(
+        hidden_size=WIDTH,
+        num_heads=HEADS,
+        head_dim=VALUES,
+        state_size=KEYS,
+        expand=2,
+        n_groups=1,
+        conv_kernel=4,
+    )
+    layer = drawn_layer(Mamba2Mixer(config, layer_idx=0))
+    cell = SSD(WIDTH, WIDTH, num_heads=HEADS, key_size=KEYS, value_size=VALUES)
+    weights = {
+        "project.weight": layer.in_proj.weight,
+        "short.weight": layer.conv1d.weight[:, 0].T,
+        "short.bias": layer.conv1d.bias,
+        "log_rate": layer.A_log,
+        "bias": layer.dt_bias,
+        "skip": layer.D,
+        "norm.weight": layer.norm.weight,
+        "out.weight": layer.out_proj.weight,
+    }
+    same(layer, cell, weights)
+
+
+def test_gated_delta_of_qwen3_next() -> None:
+    config = Qwen3NextConfig(
+        hidden_size=WIDTH,
+        linear_num_value_heads=HEADS,
+        linear_num_key_heads=HEADS,
+        linear_key_head_dim=KEYS,
+        linear_value_head_dim=VALUES,
+        linear_conv_kernel_dim=4,
+        num_hidden_layers=4,
+    )
+    layer = drawn_layer(Qwen3NextGatedDeltaNet(config, layer_idx=0))
+    cell = GatedDelta(WIDTH, WIDTH, num_heads=HEADS, key_size=KEYS, value_size=VALUES)
+    heads = layer.in_proj_qkvz.weight.unflatten(0, (HEADS, -1)).split([KEYS, KEYS, VALUES, VALUES], 1)
+    rates = layer.in_proj_ba.weight.unflatten(0, (HEADS, 2))
+    weights = {
+        "project.weight": torch.cat([part.flatten(0, 1) for part in heads] + list(rates.unbind(1))),
+        "short.weight": layer.conv1d.weight[:, 0].T,
+        "log_rate": layer.A_log,
+        "bias": layer.dt_bias,
+        "norm.weight": layer.norm.weight,
+        "out.weight": layer.out_proj.weight,
+    }
+    same(layer, cell, weights)
+
+
+def test_mlstm_of_xlstm() -> None:
+    config = xLSTMConfig(
+        hidden_size=HEADS * VALUES,
+        num_heads=HEADS,
+        qk_dim_factor=0.5,
+        v_dim_factor=1.0,
+        gate_soft_cap=15.0,
+        norm_eps=1e-5,
+        mode="inference",
+        return_last_states=True,
+    )
+    layer = drawn_layer(modeling_xlstm.xLSTMLayer(config))
+    cell = MLSTM(HEADS * VALUES, HEADS * VALUES, num_heads=HEADS, key_size=KEYS, value_size=VALUES, cap=15.0)
+    gates = (layer.ogate_preact, layer.igate_preact, layer.fgate_preact)
+    bias = torch.cat([torch.zeros(HEADS * VALUES), layer.igate_preact.bias, layer.fgate_preact.bias])
+    weights = {
+        "project.weight": torch.cat([part.weight for part in (layer.q, layer.k, layer.v)]),
+        "gates.weight": torch.cat([part.weight for part in gates]),
+        "gates.bias": bias,
+        "norm.gain": layer.multihead_norm.weight,
+        "out.weight": layer.out_proj.weight,
+    }
+    same(layer, cell, weights, HEADS * VALUES)
+
+
+def test_time_mixing_of_rwkv() -> None:
+    config = RwkvConfig(hidden_size=WIDTH, attention_hidden_size=WIDTH, num_hidden_layers=2)
+    layer = drawn_layer(RwkvSelfAttention(config))
+    mix = (layer.time_mix_receptance, layer.time_mix_key, layer.time_mix_value)
+    weights = {
+        "mix": 1 - torch.cat(mix)[:, 0],
+        "decay": layer.time_decay,
+        "bonus": layer.time_first,
+        "project.r.weight": layer.receptance.weight,
+        "project.k.weight": layer.key.weight,
+        "project.v.weight": layer.value.weight,
+        "out.weight": layer.output.weight,
+    }
+    same(layer, RWKV4(WIDTH, WIDTH), weights)

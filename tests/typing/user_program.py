@@ -1,6 +1,6 @@
 """A program of a user, for mypy --strict: the public names have types that an editor completes.
 
-tests/test_typing.py checks it; nobody runs it.
+tests/test_examples.py checks it; nobody runs it.
 """
 
 from pathlib import Path
