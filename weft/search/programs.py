@@ -169,17 +169,11 @@ class Chooser:
 
 
 class Program:
-    """A step on tensors that never move.
+    """A step on tensors that never move; those of the first search give their shapes.
 
-    Args:
-        chooser: how tokens are chosen; of another search only its key is the same.
-        state, board, constants: of the first search; theirs are the shapes.
-
-    Attributes:
-        state, board: after the last step.
-        logp: [N, V], of `read`; rules may change it before `choose`.
-        rows: [N] int64, which row each one continues; None for itself.
-        uniform: [B, W] float64, to be filled before each `choose` of sampling.
+    After a step, `state` and `board` are its result and logp [N, V] that of `read`, which rules may change
+    before `choose`. `rows` [N] says which row each one continues, None for itself. `uniform` [B, W] float64
+    is to be filled before each `choose` of sampling.
     """
 
     def __init__(self, chooser: Chooser, state: State, board: Board, constants: Constants) -> None:
