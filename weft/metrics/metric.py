@@ -26,7 +26,6 @@ arrays [N] or [N, H], or `ForecastWindows` (numbers.py). forecasts: `ForecastWin
 MASE and RMSSE. nats: outputs [N] nats, references [N] tokens.
 """
 
-
 ROUNDING = 1e-12
 """A smaller share of a value is an error of rounding."""
 

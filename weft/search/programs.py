@@ -113,10 +113,7 @@ class Chooser:
     def choose(
         self, board: Any, logp: Tensor, time: Tensor, uniform: Tensor | None, constants: Constants
     ) -> tuple[Board, Tensor | None]:
-        """The board after a step, and for each row of the state the one that it continues; None for itself.
-
-        logp is [N, V], `uniform` [B, W] float64, the random numbers of sampling.
-        """
+        """The board after a step by logp [N, V], and which row each row of the state continues, or None."""
         worst = logp.amax(1).view(board.token.shape)  # NaN if there is one
         logp = logp.masked_fill(constants.forbidden, -INFINITY)
         bad = ~(worst <= ROUNDING)

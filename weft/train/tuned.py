@@ -28,7 +28,6 @@ LAYER = re.compile(r"^(.*\b(?:blocks|forwards|backwards|layers|stages|convolutio
 EMBEDDING = re.compile(r"^((?:.*\.)?)(?:source_)?embed\.")
 """An embedding in the path of a weight; the first group is what it shares with its encoder or decoder."""
 
-
 ENTRY = re.compile(r"^((?:.*\.)?)(?:positions|entry_norm)\.")
 """What a stack of layers adds to the embeddings or does to them; the first group is its path."""
 
