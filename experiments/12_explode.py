@@ -25,7 +25,7 @@ from torch import nn
 
 from problems import started_plain, sums
 from study import Part, begin, curves, learn, level, picture, plant
-from weft.diagnose.paths import paths
+from weft.diagnose.reach import paths
 from weft.diagnose.recorded import trace, watch
 from weft.models import Labeller
 from weft.nn import Point, RecurrentEncoder, Summary

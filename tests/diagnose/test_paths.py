@@ -10,8 +10,7 @@ from tests.diagnose.models import Reader, ragged
 from weft.diagnose.attention import entropy
 from weft.diagnose.forgetting import gates, half_life, saturation
 from weft.diagnose.jacobian import recurrent_matrices, sigma_max, spectral_radius
-from weft.diagnose.paths import paths
-from weft.diagnose.reach import measured_reach, seen
+from weft.diagnose.reach import measured_reach, paths, seen
 from weft.diagnose.recorded import trace
 from weft.errors import ConfigError
 from weft.nn.cells.gru import GRU

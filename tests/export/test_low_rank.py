@@ -10,7 +10,7 @@ from tests.export.runs import translator
 from weft.export.format import export_run
 from weft.run import open_run
 from weft.store import weights
-from weft.train.lora import Lora, adapt
+from weft.train.tuned import Lora, adapt
 
 PACKAGES = {
     "onnx": "onnxscript",

@@ -10,7 +10,7 @@ from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.heads.categorical import Categorical
 from weft.nn.pools import Mean
 from weft.store import weights
-from weft.train.lora import Lora, adapt
+from weft.train.tuned import Lora, adapt
 
 SOURCE = torch.tensor([[5, 6, 7, 2], [8, 0, 0, 0]])
 MASK = SOURCE > 0

@@ -188,7 +188,8 @@ def verdict_of(found: Forgetting, name: str) -> MemoryVerdict:
     elif share < LITTLE:
         kind = "forgets"
     what = "head" if found.heads else "channel"
-    words = f"half of what was written is {_after(middle)}"
+    after = "never forgotten" if math.isinf(middle) else f"forgotten after {lasting(middle)}"
+    words = f"half of what was written is {after}"
     if len(lives) > 1:
         words += f" in the median {what}; the slowest of {len(lives)} {what}s " + (
             "never forgets half" if math.isinf(slowest) else f"keeps half for {lasting(slowest)}"
@@ -196,7 +197,8 @@ def verdict_of(found: Forgetting, name: str) -> MemoryVerdict:
     if kind == "keeps":
         words += f"; most {what}s still hold at least half of the first of the {steps} positions"
     else:
-        words += f"; at most {_percent(share)} of the first of the {steps} positions remains"
+        left = f"{share:.2g}" if 0 < share < 0.0001 else f"{share:.2%}"
+        words += f"; at most {left} of the first of the {steps} positions remains"
     if kind == "forgets":
         words += "; if the task needs it, start with decays closer to 1, or add attention"
     return MemoryVerdict(kind, f"{name}: {words}")
@@ -207,14 +209,6 @@ def lasting(life: float) -> str:
     if math.isinf(life):
         return "never"
     return f"{life:.2f} steps" if life < 10 else f"{life:,.0f} steps"
-
-
-def _after(life: float) -> str:
-    return "never forgotten" if math.isinf(life) else f"forgotten after {lasting(life)}"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.2g}" if 0 < share < 1e-4 else f"{share:.2%}"
 
 
 class _Factors(NamedTuple):

@@ -149,9 +149,7 @@ class NaiveErrors(NamedTuple):
 
 
 def naive_errors(train: np.ndarray, season: int) -> NaiveErrors:
-    """The errors of repeating the last season in a training part [T].
-
-    NaN if no two values can be compared or none ever changes.
+    """The errors of repeating the last season of a training part [T]; NaN if it never changes.
 
     Source: Hyndman and Koehler 2006.
     """

@@ -22,10 +22,7 @@ BINS = 10
 
 
 def calibration(probs: np.ndarray, right: np.ndarray) -> Calibration:
-    """ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width; probs, right [N].
-
-    Source: Guo et al. 2017, eq. 3.
-    """
+    """ECE = sum_b (n_b / n) |accuracy_b - confidence_b| over bins of equal width; Guo et al. 2017, eq. 3."""
     rows = binned(probs[:, None], right[:, None]).sum(0).reshape(3, BINS).T.tolist()
     bins = [(sure / count, hits / count, int(count)) for count, sure, hits in rows if count]
     error = sum(abs(sure - hits) for _, sure, hits in rows) / max(1, len(probs))

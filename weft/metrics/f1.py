@@ -66,10 +66,7 @@ class F1(LabelMetric):
 
 
 def confusion(hypotheses: Sequence[str], references: Sequence[str], labels: Sequence[str]) -> np.ndarray:
-    """Counts [C, C] int64 of reference class (row) against predicted class (column), in the order of labels.
-
-    An empty hypothesis, no answer, is not counted.
-    """
+    """Counts [C, C] int64 of reference class (row) by predicted class (column); no answer is left out."""
     if len(hypotheses) != len(references):
         raise DataError(
             "confusion: expected as many answers as references, "

@@ -179,10 +179,7 @@ def _link(partial: _Partial, i: int, j: int) -> _Partial:
 
 
 def _choices(partial: _Partial, i: int, places: list[int], wanted: int, ahead: int) -> list[_Partial]:
-    """Ways to link, or skip, one hypothesis word.
-
-    Equal words are linked in order, because crossing two equal words never reduces the crossings.
-    """
+    """Ways to link, or skip, a word; equal words in order, as crossing them never reduces the crossings."""
     done = [place for place, j in enumerate(places) if partial.used >> j & 1]
     missing = wanted - len(done)
     first = done[-1] + 1 if done else 0

@@ -26,7 +26,6 @@ arrays [N] or [N, H], or `ForecastWindows` (numbers.py). forecasts: `ForecastWin
 MASE and RMSSE. nats: outputs [N] nats, references [N] tokens.
 """
 
-
 ROUNDING = 1e-12
 """A smaller share of a value is an error of rounding."""
 
@@ -198,10 +197,7 @@ def check_items(
     *,
     reads: Sequence[ItemKind] = ("texts",),
 ) -> None:
-    """Check that hypotheses, references and sources can be compared item by item.
-
-    Empty lines are allowed, but not all references may be empty.
-    """
+    """Check that items can be compared one by one; empty lines are allowed, but not all references empty."""
     check_each("hypotheses", hypotheses, reads)
     check_each("references", references, reads)
     if sources is not None:

@@ -35,7 +35,6 @@ KEPT = (("seed",), ("optimiser", "use"), ("lora",))
 WHERE = ("data", "folder")
 """Where the data lies may change: a project moves. Resuming sees whether as much of it is there."""
 
-
 DATA = "data"
 """The folder of a run with the data that `weft.fit` was given in memory."""
 

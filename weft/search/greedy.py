@@ -32,10 +32,7 @@ Choose = Callable[[Tensor, Tensor, int], tuple[Tensor, Tensor]]
 
 
 def rollout(step: Step, state: State, asked: SearchRequest, choose: Choose) -> Hypotheses:
-    """Write `asked.width` rows per source until each has chosen eos or reached its limit.
-
-    Sources leave the batch when all their rows have ended.
-    """
+    """Write `asked.width` rows per source until each has chosen eos or reached its limit; then it leaves."""
     found = whole_search(step, state, asked)
     if found is not None:
         return found

@@ -1,7 +1,5 @@
 """What every search returns: token sequences for each source, with log-probabilities and scores.
 
-Read next: greedy.py.
-
 A score depends on the length of a hypothesis: score = logp / norm(length). A sum of log-probabilities falls
 with every token, so that a search by the sum prefers short sentences. `length` counts every generated token,
 eos included.

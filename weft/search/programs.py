@@ -113,10 +113,7 @@ class Chooser:
     def choose(
         self, board: Any, logp: Tensor, time: Tensor, uniform: Tensor | None, constants: Constants
     ) -> tuple[Board, Tensor | None]:
-        """The board after a step, and for each row of the state the one that it continues; None for itself.
-
-        logp is [N, V], `uniform` [B, W] float64, the random numbers of sampling.
-        """
+        """The board after a step by logp [N, V], and which row each row of the state continues, or None."""
         worst = logp.amax(1).view(board.token.shape)  # NaN if there is one
         logp = logp.masked_fill(constants.forbidden, -INFINITY)
         bad = ~(worst <= ROUNDING)
@@ -169,17 +166,11 @@ class Chooser:
 
 
 class Program:
-    """A step on tensors that never move.
+    """A step on tensors that never move; those of the first search give their shapes.
 
-    Args:
-        chooser: how tokens are chosen; of another search only its key is the same.
-        state, board, constants: of the first search; theirs are the shapes.
-
-    Attributes:
-        state, board: after the last step.
-        logp: [N, V], of `read`; rules may change it before `choose`.
-        rows: [N] int64, which row each one continues; None for itself.
-        uniform: [B, W] float64, to be filled before each `choose` of sampling.
+    After a step, `state` and `board` are its result and logp [N, V] that of `read`, which rules may change
+    before `choose`. `rows` [N] says which row each one continues, None for itself. `uniform` [B, W] float64
+    is to be filled before each `choose` of sampling.
     """
 
     def __init__(self, chooser: Chooser, state: State, board: Board, constants: Constants) -> None:

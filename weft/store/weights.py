@@ -115,7 +115,7 @@ def _checksum(data: bytes) -> int:
 
 
 ORIGINAL, LOW_RANK = ".parametrizations.weight.original", ".parametrizations.weight.0."
-"""Ends of the names of a matrix, and of the narrow matrices that are added to it; see train/lora.py."""
+"""Ends of the names of a matrix, and of the narrow matrices that are added to it; see train/tuned.py."""
 
 
 def plus_low_rank(weight: Tensor, a: Tensor, b: Tensor, scale: Tensor) -> Tensor:

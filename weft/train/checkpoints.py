@@ -223,10 +223,7 @@ class LoadedCheckpoint(NamedTuple):
 
 
 class Checkpoints:
-    """The checkpoints of one run; `warn` gets one line about a damaged one.
-
-    `fits` is what the weights belong to that are written from now on.
-    """
+    """The checkpoints of one run; `warn` gets a line about a damaged one, new weights belong to `fits`."""
 
     def __init__(self, run: Path, warn: Callable[[str], None]) -> None:
         self.run = run

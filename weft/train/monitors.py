@@ -177,10 +177,7 @@ def now() -> Moment:
 
 
 class TrainingClock:
-    """Counts time, continuing from what a resumed position has already spent.
-
-    The wall-clock time of the first process counts. `unit` is what a target is, for the progress lines.
-    """
+    """Counts time, on from what a resumed position has spent; `unit` is what a target is, for lines."""
 
     def __init__(
         self, position: Position, settings: TrainingSettings, *, first: bool = True, unit: str = "token"

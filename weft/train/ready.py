@@ -20,7 +20,7 @@ from weft.rooms import wrong_result
 from weft.store import digests, weights
 from weft.store.files import cache_directory
 from weft.tasks.task import Pipeline, Task, Training, training_of
-from weft.train import lora, sharding, transfer
+from weft.train import sharding, transfer
 from weft.train.checkpoints import About
 from weft.train.feeding import always_true, check_fits
 from weft.train.finish import ChosenUpdates, take_back
@@ -32,7 +32,7 @@ from weft.train.resume import DataFiles, carried_state, resume
 from weft.train.session import Session
 from weft.train.settings import TrainingSettings
 from weft.train.training_state import TrainingState
-from weft.train.tuned import FrozenParts, apply, scales
+from weft.train.tuned import FrozenParts, adapt, apply, scales
 from weft.train.update import Divergence, Updates
 from weft.wording import plural
 
@@ -189,7 +189,7 @@ def _model(session: Session, pipeline: Pipeline) -> nn.Module:
                 "training.lora: expected training.start, the run whose weights stay as they are, got none; "
                 "name one, or leave lora out"
             )
-        lora.adapt(model, session.settings.lora)
+        adapt(model, session.settings.lora)
     return model
 
 

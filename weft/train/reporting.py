@@ -112,10 +112,7 @@ class Reporter:
 
 
 class MetricsFile(Reporter):
-    """Writes RUN/metrics.jsonl: one JSON object per line, flushed at once.
-
-    Lines of updates that a resumed run repeats are removed.
-    """
+    """Writes RUN/metrics.jsonl, flushed line by line, without the lines that a resumed run repeats."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

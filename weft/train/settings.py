@@ -10,12 +10,12 @@ from weft.metrics.metric import Metric
 from weft.rooms import wrong_result
 from weft.setting_types import AtLeastOne, Bounds, NonNegative, Whole, check_fields
 from weft.train.feeding import ConstantFeeding, Feeding, always_true
-from weft.train.lora import Lora
 from weft.train.objectives.likelihood import MaximumLikelihood
 from weft.train.objectives.objective import Objective
 from weft.train.optimisers import AdamW, Optimiser
 from weft.train.schedules import ConstantSchedule, Schedule, ScheduleState
 from weft.train.trackers import Tensorboard, Tracker
+from weft.train.tuned import Lora
 
 START_UPDATES, START_SHARE = 100, 0.1
 """The warm-up after `start` ends at this update, or after this share of the training if that is earlier."""
