@@ -22,11 +22,12 @@ from torch import Tensor
 from weft import native
 from weft.native.jobs import GATES
 from weft.nn.kernels import choice
-from weft.nn.kernels.cells import compiled, steps
+from weft.nn.kernels.cells import compiled
 from weft.nn.kernels.cells.layer import OPERATIONS
 from weft.nn.kernels.equations import LayerInput, Result
 from weft.nn.kernels.linear import WAYS as PRODUCTS
 from weft.nn.kernels.linear import available
+from weft.nn.kernels.twin import layer_by_steps
 
 MODES = ("training", "use", "training bfloat16", "use bfloat16")
 ROUNDS, ENOUGH_SECONDS = 9, 0.3
@@ -55,7 +56,7 @@ def ways_of(cell: str, low: bool) -> dict[str, Callable[..., Result]]:
         ways["narrow"] = partial(compiled.run, cell, kind="narrow")
     if cell in OPERATIONS:
         ways["operation"] = OPERATIONS[cell]
-    return ways | {"steps": partial(steps.run, cell)}
+    return ways | {"steps": partial(layer_by_steps, cell)}
 
 
 def layer(run: Callable[..., Result], made: LayerInput, training: bool, low: bool) -> None:

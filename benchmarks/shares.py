@@ -26,7 +26,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 from weft import native
 from weft.config import read_recipe
-from weft.native.library import keep_freed
+from weft.native import keep_freed
 from weft.nn import devices
 from weft.run.training import check_recipe
 from weft.train.position import settle

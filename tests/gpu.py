@@ -16,9 +16,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from weft import masks
 from weft.config import read_recipe
 from weft.models import Generator, Labeller
-from weft.nn import devices, padding
+from weft.nn import border, devices
 from weft.nn.embed.contextual import BothWays
 from weft.nn.embed.neighbours import Glove, Neighbours
 from weft.run.training import check_recipe
@@ -182,7 +183,8 @@ def gpu() -> Iterator[_Operations]:
         enter = stack.enter_context
         enter(mock.patch.object(torch.Tensor, "device", property(operations.device)))
         enter(mock.patch.object(torch.Tensor, "is_cuda", property(lambda one: operations.device(one) == GPU)))
-        enter(mock.patch.object(padding, "inspectable", lambda tensor: not padding.traced()))
+        for asker in (masks, border):
+            enter(mock.patch.object(asker, "inspectable", lambda tensor: not masks.traced()))
         enter(mock.patch.object(devices, "autocast", lambda bfloat16, device: nullcontext()))
         for name, value in {
             "Stream": stream, "current_stream": stream, "stream": lambda one: nullcontext(),

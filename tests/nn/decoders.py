@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from tests.laws.members import normal
 from weft import native
-from weft.native import library as native_calls
 from weft.nn.decoders.transformer import TransformerDecoder
 from weft.nn.encoders.transformer import TransformerEncoder
 from weft.nn.kernels import choice
@@ -83,7 +82,7 @@ def calls_of(model: nn.ModuleDict, looks: bool, way: str = "native") -> int:
     counted = library._replace(library=Counted())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            native_calls, "loaded", lambda source="cells": counted if source == "decoding" else real(source)
+            native, "loaded", lambda source="cells": counted if source == "decoding" else real(source)
         )
         searched(model, way, looks=looks)
     return count

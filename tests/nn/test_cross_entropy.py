@@ -9,8 +9,8 @@ from tests.nn.ways import near, needs, on_threads
 from tests.slow import leading
 from weft.errors import ShapeError
 from weft.nn.kernels import choice
-from weft.nn.kernels import cross_entropy as kernel
-from weft.nn.kernels.cross_entropy import cross_entropy, plain_cross_entropy
+from weft.nn.kernels import losses as kernel
+from weft.nn.kernels.losses import cross_entropy, plain_cross_entropy
 
 N, D, V = 13, 5, 7
 

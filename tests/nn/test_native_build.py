@@ -14,7 +14,7 @@ import pytest
 
 from tests.slow import leading
 from weft import native
-from weft.native import build, library
+from weft.native import build
 from weft.nn.kernels import decoding, light, matrix
 from weft.search import compiled as whole
 
@@ -61,8 +61,8 @@ def test_another_processor_is_not_served(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("capability", ["DEFAULT", "AVX2", "AVX512"])
 def test_the_loader_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str) -> None:
-    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
     found = native.loaded.__wrapped__()
     assert found.library is None
     assert "neither" in found.reason if capability == "DEFAULT" else "not compiled" in found.reason
@@ -72,15 +72,15 @@ def test_the_loader_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, ca
 def test_a_processor_without_tiles_is_said_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capability: str
 ) -> None:
-    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
     reason = native.loaded.__wrapped__("tiles").reason
     assert reason == native.NO_TILES if capability == "AVX2" else "not compiled" in reason
 
 
 def test_a_library_that_is_none_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
     (tmp_path / "cells.avx2.so").write_text("no library")
     assert "cannot be loaded" in native.loaded.__wrapped__().reason
 
@@ -92,8 +92,8 @@ def test_a_library_without_a_function_is_told_to_be_of_other_sources(
     if not (build.HERE / f"light.{name}.so").exists():
         pytest.skip(native.loaded("light").reason)
     shutil.copy(build.HERE / f"light.{name}.so", tmp_path / f"searching.{name}.so")
-    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: name.upper())
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: name.upper())
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
     reason = native.loaded.__wrapped__("searching").reason
     assert reason == f"searching.{name}.so was compiled from other sources; install Weft again"
 
@@ -127,10 +127,10 @@ def test_the_processor_decides_at_run_time_which_library_is_loaded(
 ) -> None:
     for source, name in build._targets():
         (tmp_path / build.file_name(name, source)).touch()
-    monkeypatch.setattr(library.torch.backends.cpu, "get_cpu_capability", lambda: capability)
-    monkeypatch.setattr(library, "tiles", lambda: tiled)
-    monkeypatch.setattr(library, "FOLDER", tmp_path)
-    monkeypatch.setattr(library, "_load", lambda path, source: library.LoadedLibrary(path.name, ""))
+    monkeypatch.setattr(native.torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    monkeypatch.setattr(native, "tiles", lambda: tiled)
+    monkeypatch.setattr(native, "FOLDER", tmp_path)
+    monkeypatch.setattr(native, "_load", lambda path, source: native.LoadedLibrary(path.name, ""))
     expected = {"DEFAULT": None, "AVX2": "avx2", "AVX512": "amx" if tiled else "bf16"}[capability]
     assert native.loaded.__wrapped__("cells").library == (expected and f"cells.{expected}.so")
     plain = "avx512" if capability == "AVX512" else expected  # light.cpp has no code for tiles or bfloat16
@@ -192,7 +192,7 @@ def test_every_number_of_registers_that_a_head_may_have_is_compiled() -> None:
 FAULTS = """
 import json, resource, sys
 import torch
-from weft.native.library import keep_freed
+from weft.native import keep_freed
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -11,7 +11,7 @@ from tests.nn.ways import needs, on_threads
 from weft.errors import ShapeError
 from weft.nn.embed.neighbours import Neighbourhood, Neighbours, Subwords
 from weft.nn.kernels import choice
-from weft.nn.kernels.neighbours import Places, word2vec
+from weft.nn.kernels.losses import Places, word2vec
 
 compiled = needs("neighbours")
 pytestmark = pytest.mark.usefixtures("unforced")

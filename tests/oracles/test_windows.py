@@ -12,8 +12,7 @@ from tests.oracles.test_recurrent import of_lstm
 from weft.errors import ConfigError
 from weft.nn.decoders.decoder import BagDecoder, WindowDecoder
 from weft.nn.embed.tokens import Beside, Tokens, Weighted, idf
-from weft.nn.encoders.encoder import BagEncoder, ConvolutionEncoder, NgramEncoder
-from weft.nn.encoders.pyramid import Pyramid
+from weft.nn.encoders.encoder import BagEncoder, ConvolutionEncoder, NgramEncoder, Pyramid
 from weft.nn.encoders.strided import StridedTransformer
 from weft.tasks.language.data import Stream, rarity
 from weft.text.vocabulary import EOS

@@ -5,7 +5,7 @@
 // so each thread takes a slab of rows through all steps without waiting for the others. Rows are sorted by
 // length: `active` is the number of unfinished rows of a slab at each step; finished rows cost nothing.
 //
-// Plain C interface, loaded by ctypes (library.py), without torch or Python headers. This file is compiled for
+// Plain C interface, loaded by ctypes (__init__.py), without torch or Python headers. This file is compiled for
 // AVX2, AVX-512 and AMX (build.py), and the loader takes the best one that the processor supports.
 //
 // With tiles (tiles.h) the state of all rows is split once per step, and the sums pass through the L1 cache. With bfloat16

@@ -1,7 +1,7 @@
 """The arguments of compiled functions: for each function a struct of sizes and addresses.
 
 Each struct has the fields of the C++ struct in the same order. Changing either needs a new VERSION in both.
-Read next: library.py.
+Read next: __init__.py, which loads them.
 """
 
 from ctypes import Structure, c_double, c_longlong, c_void_p

@@ -48,10 +48,10 @@ from weft.nn.encoders.encoder import ConvolutionEncoder as ConvolutionEncoder
 from weft.nn.encoders.encoder import Encoder as Encoder
 from weft.nn.encoders.encoder import Memory as Memory
 from weft.nn.encoders.encoder import NgramEncoder as NgramEncoder
+from weft.nn.encoders.encoder import Pyramid as Pyramid
 from weft.nn.encoders.filters import FilterEncoder as FilterEncoder
 from weft.nn.encoders.non_local import NonLocal as NonLocal
 from weft.nn.encoders.non_local import NonLocalEncoder as NonLocalEncoder
-from weft.nn.encoders.pyramid import Pyramid as Pyramid
 from weft.nn.encoders.recurrent import RecurrentEncoder as RecurrentEncoder
 from weft.nn.encoders.self_attention import SelfAttentionEncoder as SelfAttentionEncoder
 from weft.nn.encoders.strided import StridedTransformer as StridedTransformer

@@ -27,8 +27,6 @@ from weft.nn.kernels.cells.layer import shown_last as shown_last
 from weft.nn.kernels.cells.layer import torch_lstm as torch_lstm
 from weft.nn.kernels.choice import forced as forced
 from weft.nn.kernels.choice import skips_padding as skips_padding
-from weft.nn.kernels.cross_entropy import IGNORED as IGNORED
-from weft.nn.kernels.cross_entropy import cross_entropy as cross_entropy
 from weft.nn.kernels.decoding import log_probabilities as log_probabilities
 from weft.nn.kernels.decoding import multiply_as as multiply_as
 from weft.nn.kernels.decoding import use_int8 as use_int8
@@ -46,13 +44,15 @@ from weft.nn.kernels.linear import Linear as Linear
 from weft.nn.kernels.linear import linear as linear
 from weft.nn.kernels.linear import opened as opened
 from weft.nn.kernels.linear import repeating as repeating
+from weft.nn.kernels.losses import IGNORED as IGNORED
+from weft.nn.kernels.losses import Places as Places
+from weft.nn.kernels.losses import cross_entropy as cross_entropy
+from weft.nn.kernels.losses import word2vec as word2vec
 from weft.nn.kernels.matrix import Corrected as Corrected
 from weft.nn.kernels.matrix import Decayed as Decayed
 from weft.nn.kernels.matrix import MatrixRecurrence as MatrixRecurrence
 from weft.nn.kernels.matrix import Replaced as Replaced
 from weft.nn.kernels.matrix import widened as widened
-from weft.nn.kernels.neighbours import Places as Places
-from weft.nn.kernels.neighbours import word2vec as word2vec
 from weft.nn.kernels.search_step import Comparison as Comparison
 from weft.nn.kernels.search_step import Ends as Ends
 from weft.nn.kernels.search_step import Layers as Layers

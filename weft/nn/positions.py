@@ -185,9 +185,6 @@ class Learned(nn.Module):
         size: D.
         max_length: number of positions.
 
-    Raises:
-        ShapeError: a position is max_length or more.
-
     Example:
         >>> import torch
         >>> Learned(4, max_length=10)(torch.zeros(2, 3, 4), range(3)).shape  # [B, T, D]

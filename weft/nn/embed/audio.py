@@ -1,7 +1,8 @@
 """Log-mel features of sound, and their embedding.
 
 A sound is split into overlapping windows. The power spectrum of each window is summed in mel bands, which
-match human hearing, and the logarithm is taken. Read next: ../encoders/pyramid.py.
+match human hearing, and the logarithm is taken.
+Read next: ../encoders/encoder.py, whose Pyramid shortens it.
 """
 
 import functools

@@ -2,7 +2,7 @@
 
 Text is arranged in rows. The N negative samples are shared by a row, each with weight K / N per neighbour,
 so the expected loss is word2vec's. A word's vector is from a table, or the mean over its character n-grams
-(fastText). Read next: ../kernels/neighbours.py, the loss.
+(fastText). Read next: ../kernels/losses.py.
 """
 
 from collections.abc import Sequence

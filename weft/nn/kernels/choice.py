@@ -10,7 +10,7 @@ because batches are trained in threads:
     with use(cells="torch", linear="torch"): ...
     WEFT_CELLS=native WEFT_LINEAR=onednn weft train ...
 
-Read next: linear.py, an operation with three ways; cross_entropy.py, compiled or in torch.
+Read next: linear.py, an operation with three ways; losses.py, compiled or in torch.
 """
 
 import functools

@@ -1,9 +1,9 @@
 """The equation of each gated cell, written once: from pre-activations and previous state to new state.
 
-A cell's `step` (nn/cells) and the plain loop over a layer (cells/steps.py) call these functions; compiled
+A cell's `step` (nn/cells) and the plain loop over a layer (twin.py) call these functions; compiled
 code has its own in native/equations.h. The fields of a step are the names that a probe shows. First stands
 what the ways of recurrent layers share: the names of cells and the arguments of a layer.
-Read next: cells/steps.py, the plain loop; ../cells/lstm.py.
+Read next: twin.py, the plain loop; ../cells/lstm.py.
 """
 
 from collections.abc import Callable

@@ -121,7 +121,9 @@ def run(asked: Any, state: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
             part = part.float().clamp(min=LEAST)
         elif field != "rate":
             part = part.to(dtype)
-        given[call.names[field]] = part[..., 0] if field in call.by_head else _even(part)
+        # an even number of features, as the backward pass in half precision needs; zeros change nothing
+        part = part[..., 0] if field in call.by_head else F.pad(part, (0, part.shape[-1] % 2))
+        given[call.names[field]] = part
     keys, values = state.shape[-2:]
     o, last = _function(call)(
         **given,
@@ -131,11 +133,6 @@ def run(asked: Any, state: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         output_final_state=True,
     )
     return o[..., :values], last[..., :keys, :values]
-
-
-def _even(part: Tensor) -> Tensor:
-    """With an even number of features, as the backward pass in half precision needs; zeros change nothing."""
-    return F.pad(part, (0, part.shape[-1] % 2))
 
 
 def _function(call: LibraryCall) -> Callable[..., tuple[Tensor, Tensor]]:

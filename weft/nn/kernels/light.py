@@ -276,14 +276,8 @@ def light(
     given = kind, z, c, past, peep, mask
     if asked == "narrow" and not traced():
         raise refused(kind, asked, "it multiplies no matrices")
-    if compiles("light", *given[1:-1], name=kind):
-        return _native(*given)
-    return by_torch(*given, loop=asked == "steps" and not traced())
-
-
-def _native(
-    kind: str, z: Tensor, c: Tensor, past: Tensor | None, peep: Tensor | None, mask: Tensor | None
-) -> tuple[Tensor, Tensor]:
+    if not compiles("light", *given[1:-1], name=kind):
+        return by_torch(*given, loop=asked == "steps" and not traced())
     wide = [None if t is None else t.float() for t in (z, c, past, peep)]
     wanted = torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in wide)
     return _Light.apply(kind, wanted, mask, *wide)  # type: ignore[no-any-return]
@@ -308,7 +302,12 @@ def selective(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor)
     """
     given = u, dt, a, b, c, h
     limit = f"compiled code has at most {MOST} states a feature, not {len(a)}" if len(a) > MOST else ""
-    return (_compiled_scan if compiles("selective", *given, limit=limit) else scan_by_steps)(*given)
+    if not compiles("selective", *given, limit=limit):
+        return scan_by_steps(*given)
+    wide = [each.float() for each in given]
+    wanted = torch.is_grad_enabled() and any(each.requires_grad for each in wide)
+    y, last = _Selective.apply(wanted, *wide)
+    return y, last
 
 
 def scan_by_steps(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
@@ -324,13 +323,6 @@ def selective_step(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Te
     """One step: u and dt [B, E], b and c [B, N], h [B, N, E] to s [B, E] and the next h."""
     h = torch.exp(dt[:, None] * a) * h + (dt * u)[:, None] * b[:, :, None]
     return (c[:, :, None] * h).sum(1), h
-
-
-def _compiled_scan(u: Tensor, dt: Tensor, a: Tensor, b: Tensor, c: Tensor, h: Tensor) -> Scan:
-    given = [each.float() for each in (u, dt, a, b, c, h)]
-    wanted = torch.is_grad_enabled() and any(each.requires_grad for each in given)
-    y, last = _Selective.apply(wanted, *given)
-    return y, last
 
 
 class _Selective(torch.autograd.Function):

@@ -18,9 +18,6 @@ class Patches(nn.Module):
         patch: P.
         first: prepend a learned vector for classification (BERT's CLS).
 
-    Raises:
-        ShapeError: in forward, if the patch size does not divide the image size.
-
     Source: Dosovitskiy et al. 2021, eq. 1; positions are the encoder's.
 
     Example:

@@ -17,7 +17,7 @@ from weft.data.report import Report
 from weft.data.vectors import Questions, read_questions
 from weft.errors import ConfigError, DataError
 from weft.metrics.metric import ItemKind
-from weft.native.library import keep_freed
+from weft.native import keep_freed
 from weft.nn.embed.neighbours import Cells, Glove, Neighbourhood, Neighbours, Subwords, WordTable
 from weft.nn.heads.head import Loss
 from weft.setting_types import AtLeastOne, Bounds, Features, NonNegative, Positive, check_fields

@@ -1,6 +1,6 @@
 """Speech: transcribes recordings.
 
-Read next: data.py, predictor.py; ../seq2seq/base.py; ../../nn/encoders/pyramid.py.
+Read next: data.py, predictor.py; ../seq2seq/base.py; ../../nn/encoders/encoder.py.
 """
 
 from collections import Counter
@@ -23,8 +23,7 @@ from weft.nn.decoders.decoder import Decoder
 from weft.nn.decoders.recurrent import RecurrentDecoder
 from weft.nn.embed.audio import Frames
 from weft.nn.embed.tokens import Tokens
-from weft.nn.encoders.encoder import Encoder
-from weft.nn.encoders.pyramid import Pyramid
+from weft.nn.encoders.encoder import Encoder, Pyramid
 from weft.nn.heads.categorical import Categorical
 from weft.setting_types import DropoutRate, Features, Section, Share, Whole
 from weft.store import jsonfile

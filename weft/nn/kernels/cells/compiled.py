@@ -22,7 +22,6 @@ from torch import Tensor
 from weft import native
 from weft.native import pointer
 from weft.native.jobs import CELLS, GATES, Backward, Forward
-from weft.nn.kernels.cells import steps as steps_
 from weft.nn.kernels.equations import LayerInput, Result
 from weft.nn.kernels.linear import (
     Products,
@@ -35,6 +34,7 @@ from weft.nn.kernels.linear import (
     weight_gradient,
     weight_sums,
 )
+from weft.nn.kernels.twin import layer_gradients
 
 
 class Sorted(NamedTuple):
@@ -247,7 +247,8 @@ def one_step(
     bias = _one_step_bias(cell, weights, size)
     job.bias = pointer(bias)
     if cell == "gru":
-        job.bias_n = job.bias + 3 * size * FLOAT_BYTES if len(weights) == 2 else _inner_bias(weights[3], size)
+        start, units = (job.bias, 3 * size) if len(weights) == 2 else (weights[3].data_ptr(), 2 * size)
+        job.bias_n = start + units * FLOAT_BYTES  # the candidate's [H] of W_h
     first = held.data_ptr()
     job.h, job.c, job.room = first, pointer(c), pointer(room)
     native.call("weft_forward_plain", job)
@@ -266,11 +267,6 @@ def _one_step_bias(cell: str, weights: Sequence[Tensor], size: int) -> Tensor:
     bias = weights[2].clone()
     bias[: 2 * size].add_(weights[3][: 2 * size])
     return bias
-
-
-def _inner_bias(bias: Tensor, size: int) -> int:
-    """The address of the candidate's bias [H] of W_h."""
-    return bias.data_ptr() + 2 * size * FLOAT_BYTES
 
 
 @lru_cache(256)
@@ -370,7 +366,7 @@ class _Layer(torch.autograd.Function):
     ) -> tuple[Tensor | None, ...]:
         saved, cell, plan = ctx.saved_tensors, ctx.cell, ctx.plan
         if torch.is_grad_enabled():  # for a second derivative
-            return (None, None, None, None, *steps_.derived(cell, plan.mask(), saved[:7], (dy, dh_last, dc)))
+            return (None, None, None, None, *layer_gradients(cell, plan.mask(), saved[:7], (dy, dh_last, dc)))
         with torch.autocast("cpu", enabled=False):
             # Saved tensors are read only once: under recomputation they can be unpacked once.
             return (None, None, None, None, *_backward(ctx, saved[:7], Kept(*saved[7:]), dy, dh_last, dc))

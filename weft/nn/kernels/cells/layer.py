@@ -7,7 +7,7 @@ native      compiled code, in float32 on the CPU                           compi
 narrow      compiled code that multiplies in bfloat16, under autocast      compiled.py
 operation   torch's own operation: oneDNN, MKL, cuDNN
 tiles       compiled code whose products use the processor's tiles (AMX)   compiled.py
-steps       the plain loop                                                 steps.py
+steps       the plain loop                                                 ../twin.py
 
 Forms and meaning of the arguments: LayerInput in ../equations.py.
 
@@ -34,8 +34,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from weft.nn.kernels import choice
-from weft.nn.kernels.cells import compiled, steps
+from weft.nn.kernels import choice, twin
+from weft.nn.kernels.cells import compiled
 from weft.nn.kernels.cells.compiled import Sorted, sort
 from weft.nn.kernels.equations import WITH_C, LayerInput, Operation, Result
 from weft.nn.kernels.linear import cast_weight, linear, opened
@@ -300,7 +300,7 @@ class _GRUBefore(torch.autograd.Function):
         if torch.is_grad_enabled():  # for a second derivative
             x, h, *weights = saved[:5]
             given, grads = (x.transpose(0, 1), h, None, *weights, None), (dy.transpose(0, 1), dh, None)
-            dx, dbefore, _, *others = steps.derived("gru_before", ctx.rows.mask(), given, grads)
+            dx, dbefore, _, *others = twin.layer_gradients("gru_before", ctx.rows.mask(), given, grads)
             return None, None, None if dx is None else dx.transpose(0, 1), dbefore, *others[:3]
         with torch.autocast(dy.device.type, enabled=False):
             return _gru_before_gradients(ctx, saved, dy, dh)
@@ -347,12 +347,12 @@ OPERATIONS: Mapping[str, Operation] = {
 def run_layer(cell: str, given: LayerInput) -> Result:
     """A layer of a cell ."""
     if exporting():
-        return exported(cell, given) if cell in OPERATORS else steps.run(cell, given)
+        return exported(cell, given) if cell in OPERATORS else twin.layer_by_steps(cell, given)
     way = choice.layer_way(cell, given, sharing=opened())
     if way == "operation":
         return OPERATIONS[cell](given)
     if way == "steps":
-        return steps.run(cell, given)
+        return twin.layer_by_steps(cell, given)
     return compiled.run(cell, given, kind=way)  # type: ignore[arg-type]
 
 
