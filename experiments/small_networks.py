@@ -19,7 +19,6 @@ import usual
 
 import weft
 from study import ROOT, machine
-from weft.data.vectors import read_vectors
 from weft.tasks.tag.predictor import WordTagger
 
 RUNS = ROOT / "build" / "small_networks.jsonl"
@@ -44,67 +43,30 @@ def tag(train: list[usual.Rows], test: list[usual.Rows], folder: Path) -> Tries:
 
 
 def classify(train: usual.Rows, test: usual.Rows, folder: Path, texts: Sequence[str]) -> Tries:
-    """The linear model, and what vectors of all texts of the folder add: in a network, and beside tf-idf."""
+    """The linear model and a network, without and with vectors of all texts of the folder, and what `weft init` keeps."""
     linear, _ = usual.classify(train, test, folder)
     yield "linear", linear
-    (folder / "texts.txt").write_text("\n".join(texts), "utf-8")
+    vectors, every = folder / "vectors", folder / "texts.txt"
+    every.write_text("\n".join(texts), "utf-8")
     begun = time.process_time()
-    usual._command("init", "embeddings", folder / "texts.txt", "--output", folder / "vectors.yaml")
-    usual._command(
-        "train", folder / "vectors.yaml", "--run", folder / "vectors", "training.tensorboard=false"
-    )
-    usual._command("export", folder / "vectors", "--vectors", folder / "vectors.txt")
-    spent = time.process_time() - begun
-    files = folder / "train.tsv", "--test", folder / "test.tsv"
-    usual._command("init", "classify", *files, "--model", "network", "--output", folder / "network.yaml")
-    for name, changes in {
-        "network": (),
-        "network, vectors": (
-            f"model.embedding.vectors={folder / 'vectors.txt'}",
-            "model.embedding.size=100",
-        ),
-    }.items():
-        begun, run = time.process_time(), folder / name
-        recipe = folder / "network.yaml", "--run", run, "training.tensorboard=false", "training.refit=true"
-        usual._command("train", *recipe, *changes)
-        seconds = time.process_time() - begun + (spent if changes else 0)
-        found = weft.load(run).predict([text for _, text in test])
+    usual._command("init", "embeddings", every, "--output", folder / "vectors.yaml")
+    usual._command("train", folder / "vectors.yaml", "--run", vectors, "training.tensorboard=false")
+    spent, read = time.process_time() - begun, ("--vectors", vectors)
+    alone, starts = ("--model", "network"), (f"model.embedding.vectors={vectors}", "model.embedding.size=100")
+    tries: dict[str, tuple[tuple[object, ...], ...]] = {
+        "linear, vectors": (("--model", "vectors", *read), ()),
+        "kept by init": (read, ()),
+        "network": (alone, ()),
+        "network, vectors": (alone, starts),
+    }
+    for name, (options, changes) in tries.items():
+        begun, recipe = time.process_time(), folder / f"{name}.yaml"
+        usual._command("init", "classify", folder / "train.tsv", *options, "--output", recipe)
+        run = "--run", folder / name, "training.tensorboard=false", "training.refit=true"
+        usual._command("train", recipe, *run, *changes)
+        seconds = time.process_time() - begun + (0 if name == "network" else spent)
+        found = weft.load(folder / name).predict([text for _, text in test])
         yield name, usual._right(list(found), test, seconds)
-    for name, words in (("words", None), ("words, vectors", folder / "vectors.txt")):
-        begun = time.process_time()
-        answers = by_scikit_learn(train, test, words)
-        yield name, usual._right(answers, test, time.process_time() - begun + (spent if words else 0))
-
-
-def by_scikit_learn(train: usual.Rows, test: usual.Rows, vectors: Path | None) -> list[str]:
-    """LogisticRegression over tf-idf of words 1-2 and letters 2-5, and the means of given vectors of the words."""
-    from scipy.sparse import hstack
-    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_union
-
-    (labels, texts), (_, asked) = zip(*train, strict=True), zip(*test, strict=True)
-    items = make_union(
-        TfidfVectorizer(ngram_range=(1, 2)), TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 5))
-    )
-    learnt, answered = items.fit_transform(texts), items.transform(asked)
-    if vectors is not None:
-        table = read_vectors(vectors)[0]
-        counts, weigh = CountVectorizer(vocabulary=list(table)), TfidfTransformer()
-        means = [
-            one @ np.stack(list(table.values()))
-            for one in (
-                weigh.fit_transform(counts.transform(texts)),
-                weigh.transform(counts.transform(asked)),
-            )
-        ]
-        deviation = np.sqrt(np.square(means[0]).sum(1).mean())
-        learnt, answered = (
-            hstack([one, mean / deviation]) for one, mean in zip((learnt, answered), means, strict=True)
-        )
-    search = GridSearchCV(LogisticRegression(max_iter=1000), {"C": [1, 4, 16, 64]})
-    return list(search.fit(learnt, labels).predict(answered))
 
 
 def measure(data: Path, name: str, seed: int) -> Iterator[dict[str, Any]]:
