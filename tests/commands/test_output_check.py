@@ -10,7 +10,7 @@ from PIL import Image
 from tests.commands.shell import commands, refused, untouched, weft
 from tests.shared import TOYS, copied, shared_run
 from weft import cli
-from weft.commands.output_check import PARTS, OutputPath
+from weft.commands.outputs import PARTS, OutputPath
 
 READS = {
     *("--data", "--score", "--glossary", "--ensemble", "--document", "--future", "--library", "--space"),
