@@ -148,8 +148,7 @@ class TableForecaster(Scaled):
         return header.index(name) if name in header else lower.index(name.lower())
 
 
-SAMPLE = 1000
-"""Lines that tell the delimiter."""
+SAMPLE = 1000  # lines that tell the delimiter
 
 
 class TableText(NamedTuple):
