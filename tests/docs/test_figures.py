@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weft import rooms
-from weft.importing.families import FAMILIES
+from weft.importing.families.every import FAMILIES
 from weft.nn.cells.cell import Cell
 
 ROOT = Path(__file__).resolve().parents[2]
