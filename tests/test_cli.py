@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from weft import cli
-from weft.commands.lazy import EARLIER
+from weft.commands.options import EARLIER
 from weft.errors import DataError
 
 

@@ -16,8 +16,7 @@ from typing import TextIO
 import click
 
 from weft import machine
-from weft.commands.lazy import Lazy
-from weft.commands.options import plugins_in
+from weft.commands.options import Lazy, plugins_in
 from weft.errors import DataWarning, WeftError, what_to_install
 from weft.version import __version__
 from weft.wording import shown

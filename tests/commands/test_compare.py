@@ -10,7 +10,7 @@ import pytest
 from tests.commands import corpus, labelled
 from tests.commands.shell import refused, weft
 from tests.slow import leading
-from weft.commands.variants import asked, planned
+from weft.commands.comparison import asked, planned
 from weft.figures.picture import save
 from weft.inspect.comparing.measured import Evidence, RunFacts
 from weft.inspect.comparing.report import charts, markdown, page

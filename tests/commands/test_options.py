@@ -14,7 +14,7 @@ from weft import cli
 from weft.cli import group
 from weft.commands import predict, train
 from weft.commands.options import as_words, given_one
-from weft.commands.output_check import PARTS, OutputPath
+from weft.commands.outputs import PARTS, OutputPath
 
 
 def test_options_that_are_zero_are_passed_on() -> None:

@@ -1,5 +1,6 @@
 """Runs with random weights, as small as they can be; their outputs have words, and end."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -133,3 +134,11 @@ def made(folder: Path, plain: Mapping[str, Any], end: float) -> Path:
     (folder / "recipe.yaml").write_bytes(dump(checked.plain).encode())
     (folder / "model.safetensors").write_bytes(weights.pack(model.state_dict()))
     return folder
+
+
+def report(text: str) -> tuple[float, ...]:
+    """Nats, equal outputs of greedy and of beam search, and those that differ because they were cut."""
+    nats = re.search(r"at most (\S+) nats", text)
+    equal = re.search(r"greedy (\d+) of 20, beam 3: (\d+) of 20(?:, (\d+) of the others)?", text)
+    assert nats and equal, text
+    return (float(nats[1]), *(int(one) for one in equal.groups() if one))

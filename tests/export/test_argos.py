@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from tests.export import runs
-from tests.export.report import report
+from tests.export.runs import report
 from weft.export.formats.argos import sentence_splitter, sentencepiece_model
 from weft.run import open_run
 from weft.search.offered import Decoding

@@ -8,7 +8,7 @@ import pytest
 
 from tests.commands.shell import refused, weft
 from tests.export import runs
-from tests.export.report import report
+from tests.export.runs import report
 
 ctranslate2 = pytest.importorskip(
     "ctranslate2", reason="ctranslate2 is not installed: pip install --group export-tests"

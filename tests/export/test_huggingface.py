@@ -9,7 +9,7 @@ import torch
 
 from tests.commands.shell import refused, weft
 from tests.export import runs
-from tests.export.report import report
+from tests.export.runs import report
 from weft.export.formats.tokenizer import ODD, tokenizer_json
 from weft.run import open_run
 from weft.text.vocabulary import Vocabulary

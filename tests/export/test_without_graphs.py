@@ -1,5 +1,7 @@
-"""Tasks without graphs: the error says what to type instead, and each format says the same."""
+"""Without graphs a task, without libraries the help: each says what to type instead, in every format."""
 
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,3 +35,12 @@ def test_the_error_says_what_to_type_instead(to: str, form: Web | Onnx) -> None:
     )
     with pytest.raises(ConfigError, match=r"weft export 'my run' --vectors vectors.txt"):
         form.check(opened(WithVectors()), None)
+
+
+def test_the_help_needs_no_library_of_the_formats() -> None:
+    lacking = (
+        "import sys; sys.modules |= dict.fromkeys(['onnx', 'onnxruntime', 'ctranslate2', 'sentencepiece'])"
+    )
+    code = f"{lacking}; from weft.cli import main; main(['export', '--help'])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "\n  web " in done.stdout

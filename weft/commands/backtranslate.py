@@ -20,18 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import (
-    SAMPLING,
-    SEARCH,
-    GroupedCommand,
-    as_words,
-    device,
-    file_option,
-    plugin,
-    processes,
-    sampling,
-    searching,
-)
+from weft.commands import options
 from weft.data.lines import each_line, read_lines
 from weft.errors import ConfigError, DataError
 from weft.store import files, jsonfile
@@ -44,20 +33,19 @@ if TYPE_CHECKING:
 HEADINGS = {
     "Corpus": ("out", "mark", "processes"),
     "Which pairs are kept": ("least", "share", "ratio"),
-    "Search": SEARCH,
-    "Sampling": SAMPLING,
+    "Search": options.SEARCH,
+    "Sampling": options.SAMPLING,
     "Multilingual models only": ("source", "target"),
 }
 OWN = ("run", "mono", "out", "mark", "least", "share", "ratio")
 """Parameters that `weft predict` does not have; it receives the others."""
-COMPUTING = ("processes", "device", "plugins")
-"""Parameters that do not change what is written."""
+COMPUTING = ("processes", "device", "plugins")  # parameters that do not change what is written
 
 
-@click.command(cls=GroupedCommand, headings=HEADINGS)
+@click.command(cls=options.GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("mono", nargs=-1, required=True, type=click.Path(path_type=Path))
-@file_option("--folder", "-o", "out", required=True, metavar="DIR", help="Directory for the pairs.")
+@options.file_option("--folder", "-o", "out", required=True, metavar="DIR", help="Directory for the pairs.")
 @click.option(
     "--tag",
     "mark",
@@ -93,13 +81,13 @@ COMPUTING = ("processes", "device", "plugins")
     show_default=True,
     help="Maximum factor between a pair's length ratio and the median, for pairs of 30 characters or more.",
 )
-@sampling
-@searching
+@options.sampling
+@options.searching
 @click.option("--source", metavar="LANGUAGE", help="Language of MONO.")
 @click.option("--target", metavar="LANGUAGE", help="Language to translate MONO into.")
-@processes
-@device
-@plugin
+@options.processes
+@options.device
+@options.plugin
 def command(**given: Any) -> int:
     """Make training pairs from monolingual text, with a RUN of the reverse direction.
 
@@ -117,15 +105,15 @@ def command(**given: Any) -> int:
       weft backtranslate runs/es-en news.es.gz more.es --folder back --beam 1 --keep 0.8 --processes 2
       weft backtranslate runs/es-en news.es --folder back --sample --top-k 10 --seed 3
     """  # noqa: D301  click reads the \b
-    from weft.commands import asked, bulk, predict
+    from weft.commands import bulk, predict
     from weft.store.run_directory import check_idle, lock
 
     run, out = given["run"], given["out"]
     check_idle(run)
     search = {name: value for name, value in given.items() if name not in OWN}
-    opened = asked.open_asked(given, device="cpu")
-    source, target = asked.direction_of(opened, given["source"], given["target"])
-    asked.check_members(opened, given["ensemble"], given["plugins"])
+    opened = options.open_asked(given, device="cpu")
+    source, target = options.direction_of(opened, given["source"], given["target"])
+    options.check_members(opened, given["ensemble"], given["plugins"])
     texts, lines = out / f"texts.{source}", out / "scored.txt"
     _check(given["mono"])
     _begin(out, opened, search, given["mono"])
@@ -145,20 +133,19 @@ def command(**given: Any) -> int:
 def _begin(out: Path, opened: "LoadedRun", search: Mapping[str, Any], mono: Sequence[Path]) -> None:
     """Create the folder, or check that it has pairs of the same texts, model and search."""
     from weft.commands import predict, rewritten
-    from weft.commands.asked import search_of
     from weft.store.digests import file_digest, named_files
     from weft.tasks.abilities import Rewrites
 
     how = {name: value for name, value in search.items() if name not in COMPUTING}
     pipeline = opened.pipeline
     assert isinstance(pipeline, Rewrites)
-    decoding = pipeline.decoding.with_settings(search_of(how))
+    decoding = pipeline.decoding.with_settings(options.search_of(how))
     stats = [(file.absolute(), file.stat()) for file in mono]
     about: dict[str, Any] = {
         "model": str(opened.path.resolve()),
         "weights": file_digest(opened.path / "model.safetensors"),
         "decoding": decoding.describe(),
-        "options": as_words(predict.command, how),
+        "options": options.as_words(predict.command, how),
         "texts": [[str(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
         "files": named_files({**how, "texts": tuple(mono)}),
     }

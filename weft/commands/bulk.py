@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from weft.run import LoadedRun
     from weft.tasks.task import PredictionSettings
 
-CHUNK = 512
-"""Lines per chunk."""
-
+CHUNK = 512  # lines per chunk
 WRONG = ".wrong"
 """Suffix of the file that lists the lines of a chunk without an answer, with reasons."""
 
@@ -141,11 +139,7 @@ def write(parts: Path, part: Chunk, answers: Iterable[str], wrong: Iterable[str]
 
 
 def join(file: Path, output: Path) -> JoinedOutput:
-    """Join the answered chunks in the order of the input, and remove them.
-
-    Returns:
-        The number of input lines, the lines without an answer, and the remarks.
-    """
+    """Join the answered chunks in the order of the input, and remove them."""
     from weft.tasks.predictor import Remarks
 
     parts, lines, wrong, remarks = parts_of(output), 0, list[str](), Remarks()

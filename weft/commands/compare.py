@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import device, file_option, plugin
-from weft.commands.output_check import check_outputs, output_option
+from weft.commands.outputs import check_outputs, output_option
 from weft.wording import folded
 
 FILES = ("report.md", "report.html", "scores.csv", "tests.csv", "tables.tex")
@@ -83,8 +83,7 @@ def command(
       weft compare recipe.yaml --grid model.encoder.cell=lstm,gru \\
           --budget updates=1000 --budget parameters=100k
     """  # noqa: D301  click reads the \b
-    from weft.commands.comparison import report_of
-    from weft.commands.variants import asked, planned, repeated, train_planned
+    from weft.commands.comparison import asked, planned, repeated, report_of, train_planned
 
     check_outputs(*(folder / name for name in (*FILES, *FIGURES)))
     wanted = asked(given, grids, seeds, budgets)

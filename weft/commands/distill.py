@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from weft.commands.options import (
-    SEARCH,
-    GroupedCommand,
-    RecipeFile,
-    device,
-    file_option,
-    plugin,
-    processes,
-    searching,
-)
+from weft.commands import options
 from weft.errors import ConfigError, DataError
 from weft.store.run_directory import check_idle, lock
 
@@ -30,23 +21,23 @@ if TYPE_CHECKING:
 HEADINGS = {
     "Student": ("student", "run", "mix"),
     "Corpus": ("sources", "corpus", "processes"),
-    "Search of the teacher": SEARCH,
+    "Search of the teacher": options.SEARCH,
 }
 OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
 """Parameters that `weft predict` does not have; it receives the others."""
 
 
-@click.command(cls=GroupedCommand, headings=HEADINGS)
+@click.command(cls=options.GroupedCommand, headings=HEADINGS)
 @click.argument("teacher", type=click.Path(path_type=Path))
 @click.argument("overrides", nargs=-1, metavar="[SECTION.KEY=VALUE]...")
 @click.option(
     "--student",
     required=True,
     metavar="RECIPE",
-    type=RecipeFile(),
+    type=options.RecipeFile(),
     help="Recipe of the student: a file, or one that comes with Weft. Its validation and test data are kept.",
 )
-@file_option(
+@options.file_option(
     "--run",
     metavar="DIR",
     show_default="runs/NAME-distilled of the recipe",
@@ -57,22 +48,22 @@ OWN = ("teacher", "overrides", "student", "run", "mix", "sources", "corpus")
     is_flag=True,
     help="Train on the original pairs of the student's recipe as well as the teacher's.",
 )
-@file_option(
+@options.file_option(
     "--sources",
     multiple=True,
     show_default="training sources of TEACHER",
     help="File of texts for the teacher, one per line (repeatable).",
 )
-@file_option(
+@options.file_option(
     "--corpus",
     metavar="DIR",
     show_default="RUN.corpus",
     help="Directory for the teacher's texts. Students with the same one share them.",
 )
-@searching
-@processes
-@device
-@plugin
+@options.searching
+@options.processes
+@options.device
+@options.plugin
 def command(**given: Any) -> int:
     """Train a student on what the run TEACHER writes for its training sources.
 
@@ -128,12 +119,12 @@ def _assigned(
     given: Mapping[str, Any], student: "CheckedRecipe", search: Mapping[str, Any], corpus: Path
 ) -> tuple["Teacher", list["RewriteJob"]]:
     """The teacher, and what it writes; its model is released again."""
-    from weft.commands import asked, rewritten
+    from weft.commands import rewritten
 
-    opened = asked.open_asked(given, given["teacher"], "cpu")
+    opened = options.open_asked(given, given["teacher"], "cpu")
     jobs = rewritten.jobs(opened, student, given["sources"], corpus)
     if not all(job.answers.exists() for job in jobs):
-        asked.check_members(opened, given["ensemble"], given["plugins"])
+        options.check_members(opened, given["ensemble"], given["plugins"])
     return rewritten.about(opened, search, given["sources"]), jobs
 
 

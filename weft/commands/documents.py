@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands import outputs
-from weft.commands.asked import direction_of
+from weft.commands.options import direction_of
 from weft.data.magic import check_document, kind_of_file
 from weft.errors import ConfigError, DataError
 from weft.wording import plural
@@ -39,11 +39,7 @@ def check_options(given: Mapping[str, Any]) -> None:
 
 
 def translate(opened: Any, given: Mapping[str, Any], settings: "PredictionSettings") -> list[str]:
-    """Translate the document and write it to --output or standard output.
-
-    Returns:
-        The sentences that could not be translated, with reasons; they stay as they are.
-    """
+    """Translate the document and write it; the sentences that stay as they are, with reasons."""
     from weft.documents.files import opened as document_of
     from weft.tasks.predictor import Remarks
     from weft.tasks.seq2seq.documents import translated

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import SEARCH, GroupedCommand, device, file_option, plugin, searching
-from weft.commands.output_check import OutputPath, check_outputs, output_option
+from weft.commands.outputs import OutputPath, check_outputs, output_option
 from weft.errors import ConfigError
 from weft.wording import columns, folded
 
@@ -115,7 +115,7 @@ def command(**given: Any) -> int:
       weft evaluate runs/en-es --json scores.json --plot scores.png
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import open_asked, settings_for
+    from weft.commands.options import open_asked, settings_for
 
     run, output, plot, json_path = given["run"], given["output"], given["plot"], given["json_path"]
     check_outputs()

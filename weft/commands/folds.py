@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from weft.commands.options import RecipeFile, count_option, plugin
-from weft.commands.output_check import check_outputs, output_option
+from weft.commands.outputs import check_outputs, output_option
 from weft.wording import plural
 
 

@@ -13,9 +13,8 @@ import click
 
 import weft.tasks
 from weft import rooms
-from weft.commands.lazy import Lazy, once
-from weft.commands.options import plugins_in
-from weft.commands.output_check import OutputPath, check_outputs
+from weft.commands.options import Lazy, once, plugins_in
+from weft.commands.outputs import OutputPath, check_outputs
 from weft.commands.program import typed
 from weft.errors import ConfigError
 from weft.tasks.init import Init, Option

@@ -8,7 +8,7 @@ import click
 
 import weft.inspect.views
 from weft.commands.options import ListingCommand, plugin, setting
-from weft.commands.output_check import check_outputs, output_option
+from weft.commands.outputs import check_outputs, output_option
 from weft.errors import ConfigError
 from weft.wording import plural
 
@@ -84,7 +84,7 @@ def command(**given: Any) -> None:
       weft inspect runs/en-es --only alignment --only search-tree
     """  # noqa: D301  click reads the \b
     from weft.commands import outputs
-    from weft.commands.asked import open_asked, settings_for
+    from weft.commands.options import open_asked, settings_for
     from weft.commands.outputs import folder_for
     from weft.config.plugins import named_part
     from weft.inspect.inspection import inspection_of, kinds, name_of, page_of, views_of, write_views

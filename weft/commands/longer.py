@@ -96,8 +96,7 @@ def ended_early(seen: "History") -> str:
 def longer(run: Path, settings: "TrainingSettings", updates: int, plugins: Sequence[str] = ()) -> str:
     """The command that trains a run for longer: five times its limits, at least a thousand updates.
 
-    Returns:
-        The command, or "" if only patience ends the training: more updates would not help.
+    It is empty if only patience ends the training: more updates would not help.
     """
     times = max(TIMES, -(-UPDATES // max(1, updates)))
     ends = [

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from weft.commands.output_check import check_outputs, output_option
+from weft.commands.outputs import check_outputs, output_option
 from weft.wording import plural
 
 

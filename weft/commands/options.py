@@ -1,18 +1,20 @@
-"""Options that several commands share, and a command whose help lists its options under headings."""
+"""What commands share: lazy groups, options, help with headings, the settings that options ask for."""
 
 import os
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
 import click
 
 from weft.errors import ConfigError
 from weft.machine import LAUNCHED
 from weft.search.offered import Decoding, options
+from weft.wording import close_name
 
 OTHER = "Other options"
 
@@ -192,3 +194,212 @@ def _with(options: Sequence[Callable[..., Any]], command: Callable[..., Any]) ->
     for option in reversed(options):
         command = option(command)
     return command
+
+
+if TYPE_CHECKING:
+    from weft.run import LoadedRun
+    from weft.tasks.task import RequestSettings
+
+S = TypeVar("S", bound="RequestSettings")
+
+PREDICTING = ("run", "file", "plot_limit", "changes", "device", "plugins", "output", "processes", "ray")
+"""Options of `weft predict` that the command handles itself, for every task."""
+
+
+def open_asked(given: Mapping[str, Any], run: Path | None = None, device: str = "") -> "LoadedRun":
+    """The run that the options of a command name, opened with the changes of --set."""
+    from weft.run import open_run
+
+    changes = [f"decoding.{change}" for change in given["changes"]]
+    where = device or given["device"]
+    return open_run(run or given["run"], device=where, plugins=given["plugins"], changes=changes)
+
+
+def settings_for(opened: "LoadedRun", kind: type[S], given: Mapping[str, Any], common: Sequence[str]) -> S:
+    """The settings that the user's options ask for."""
+    known = kind.options()
+    found = {key: value for key, value in given.items() if given_one(value)}
+    for key in found:
+        if key not in known and key not in common:
+            takes = ", ".join(_flag(one) for one in known) or "no options of its own"
+            raise ConfigError(f"{_flag(key)} is not an option of the task {opened.name}, which takes {takes}")
+    chosen = {
+        key: value for key, value in found.items() if key in known and key not in (*kind.asks, "sample")
+    }
+    asked = search_of(found).items()  # a task may have an nbest that is none of a search
+    chosen["search"] = {key: value for key, value in asked if key == "search" or key in kind.asks}
+    if "ensemble" in chosen:
+        chosen["ensemble"] = members(opened.path, chosen["ensemble"], given["device"], given["plugins"])
+    return kind(**chosen, progress=_told)
+
+
+def members(
+    run: Path, ensemble: Sequence[Path], device: str, plugins: Sequence[str]
+) -> "tuple[LoadedRun, ...]":
+    """The runs of `--ensemble`, opened; a folder RUN/cycles stands for every file in it."""
+    from weft.run import open_run
+
+    paths = [one for path in ensemble for one in _members(path, run)]
+    for number, path in enumerate(paths):
+        itself = path.resolve() == run.resolve() or _is_model_of(run, path)
+        if itself or path.resolve() in [one.resolve() for one in paths[:number]]:
+            said = f"is the model of {run}" if itself else "is named twice"
+            raise ConfigError(f"--ensemble {path}: {said}, so it would count twice; leave it out")
+    return tuple(open_run(path, device=device, plugins=plugins) for path in paths)
+
+
+def search_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the search that the user's options ask for."""
+    found = {key: value for key, value in given.items() if key in OFFERED and given_one(value)}
+    return found | ({"search": "sample"} if given.get("sample") else {})
+
+
+def check_members(opened: "LoadedRun", paths: Sequence[Path], plugins: Sequence[str]) -> None:
+    """Check before hours of work that the runs of `--ensemble` fit an opened run."""
+    if paths:
+        given = {"ensemble": paths, "device": "cpu", "plugins": plugins}
+        settings = settings_for(opened, opened.task.prediction_settings, given, ("device", "plugins"))
+        opened.pipeline.predictor(opened.model, settings)
+
+
+def direction_of(opened: "LoadedRun", source: str | None, target: str | None) -> tuple[str, str]:
+    """The languages that a run translates from and into; one with several needs to know which."""
+    from weft.tasks.abilities import Rewrites
+
+    pipeline = opened.pipeline
+    known = list(pipeline.directions()) if isinstance(pipeline, Rewrites) else []
+    if not known:
+        raise ConfigError(f"{opened.path}: expected a run that translates, got the task {opened.name}")
+    found = [pair for pair in known if source in (None, pair[0]) and target in (None, pair[1])]
+    told = bool(source or target)
+    if len(found) == 1 and ("target" in opened.task.prediction_settings.options() or not told):
+        return found[0]
+    names = ", ".join(" to ".join(one) for one in known)
+    if len(known) == 1:
+        raise ConfigError(f"--source, --target: {opened.path} has one direction ({names}); leave them out")
+    raise ConfigError(f"{opened.path}: translates {names}; choose one with --source and --target")
+
+
+def _told(what: str, done: float, total: float | None) -> None:
+    """Print what begins; not how far it is."""
+    if not done and total is None:
+        click.echo(what, err=True)
+
+
+def _members(path: Path, run: Path) -> list[Path]:
+    """The files of a folder RUN/cycles, without the one that is also the model of `run`; or the path."""
+    from weft.store.weights import CYCLES
+
+    if path.name != CYCLES or not path.is_dir() or (path / "recipe.yaml").exists():
+        return [path]
+    found = [one for one in sorted(path.glob("step-*.safetensors")) if not _is_model_of(run, one)]
+    if not found:
+        raise ConfigError(
+            f"--ensemble {path}: expected weights of other cycles than the run's best, got none"
+        )
+    return found
+
+
+def _is_model_of(run: Path, file: Path) -> bool:
+    """Whether a file in RUN/cycles is the run's best model."""
+    from weft.store import weights
+
+    if not file.is_file() or file.resolve().parent.parent != run.resolve():
+        return False
+    return weights.metadata(file) == weights.metadata(run / "model.safetensors")
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+EARLIER = {
+    "backtranslate": {"--output": "--folder"},
+    "compare": {"--output": "--folder"},
+    "folds": {"--output": "--folder"},
+    "predict": {"--plot": "--pictures", "--plot-limit": "--max-pictures"},
+}
+"""Options of commands by their earlier names, which are still read."""
+
+
+class Lazy(click.Group):
+    """Base of the groups `weft` and `weft init`."""
+
+    @abstractmethod
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of all commands."""
+
+    @abstractmethod
+    def load(self, name: str) -> click.Command:
+        """Import a command by a name from `list_commands`."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        return once(self.load(name), EARLIER.get(name, {})) if name in self.list_commands(context) else None
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As in click, but an unknown name gets a suggestion."""
+        name, names = arguments[0], self.list_commands(context)
+        if name not in names and not name.startswith("-"):
+            near = close_name(name, names)
+            hint = f"did you mean {near!r}?" if near else "choose one of " + ", ".join(names)
+            context.fail(f"unknown command {name!r}; {hint}")
+        return super().resolve_command(context, arguments)
+
+
+def once(command: click.Command, earlier: Mapping[str, str]) -> click.Command:
+    """The same command, which refuses an option of one value that is given twice; click takes the last one.
+
+    `earlier` has options of today by names that they had, which are read as well.
+    """
+    for inner in command.commands.values() if isinstance(command, click.Group) else ():
+        once(inner, {})
+    if "make_parser" not in vars(command):
+        vars(command)["make_parser"] = _checking(command.make_parser, earlier)
+    return command
+
+
+def _wanted(context: click.Context, mistake: click.NoSuchOption | click.BadOptionUsage) -> str:
+    """What to write instead of an option that the command has not, or that lacks its value."""
+    known = {name: one for one in context.command.params for name in one.opts}
+    if option := known.get(mistake.option_name):
+        return f", {option.make_metavar(context)}"
+    changes = mistake.option_name == "--set" and "overrides" in known
+    return "; write SECTION.KEY=VALUE without it" if changes else ""
+
+
+def _checking(
+    make: Callable[[click.Context], Any], earlier: Mapping[str, str]
+) -> Callable[[click.Context], Any]:
+    def today(word: str) -> str:
+        name, sign, value = word.partition("=")
+        if name not in earlier:
+            return word
+        click.echo(f"{name} is now {earlier[name]}", err=True)
+        return earlier[name] + sign + value
+
+    def make_parser(context: click.Context) -> Any:
+        parser = make(context)
+        parse = parser.parse_args
+
+        def parse_args(args: list[str]) -> Any:
+            try:
+                found = parse([today(word) for word in args])
+            except (click.NoSuchOption, click.BadOptionUsage) as mistake:
+                name = mistake.option_name
+                if begun := [new for old, new in earlier.items() if old.startswith(name)]:
+                    context.fail(f"No such option {name!r}. Did you mean {begun[0]!r}?")
+                context.fail(f"{mistake.format_message().rstrip('.')}{_wanted(context, mistake)}")
+            given = found[2]  # every parameter, as often as it was given
+            for one in given:
+                single = isinstance(one, click.Option) and not (one.multiple or one.count or one.is_flag)
+                if single and (times := given.count(one)) > 1:
+                    context.fail(f"{one.opts[0]}: expected one value, got {times}; leave the others out")
+            return found
+
+        parser.parse_args = parse_args
+        return parser
+
+    return make_parser

@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from weft.commands.options import (
-    SAMPLING,
-    SEARCH,
-    GroupedCommand,
-    as_words,
-    count_option,
-    device,
-    file_option,
-    nbest,
-    plugin,
-    sampling,
-    searching,
-)
-from weft.commands.output_check import check_outputs, output_option
+from weft.commands import options
+from weft.commands.outputs import check_outputs, output_option
 from weft.errors import ConfigError
 from weft.wording import plural
 
@@ -34,7 +22,7 @@ if TYPE_CHECKING:
     from weft.tasks.task import PredictionSettings
 
 HEADINGS = {
-    "Search": ("scores", *SEARCH[:-1], *SAMPLING, "changes"),
+    "Search": ("scores", *options.SEARCH[:-1], *options.SAMPLING, "changes"),
     "Output": ("output", "plot", "plot_limit", "alignments", "coco", "processes", "ray"),
     "Some tasks only": ("split_sentences", "document", "read_as", "source", "target", "series", "future"),
 }
@@ -44,13 +32,13 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 """Endings of text files that have more than lines to translate."""
 
 
-@click.command(cls=GroupedCommand, headings=HEADINGS)
+@click.command(cls=options.GroupedCommand, headings=HEADINGS)
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @click.option("--scores", is_flag=True, help="Print the score, too; before a text and a tab.")
-@nbest
-@sampling
-@searching
+@options.nbest
+@options.sampling
+@options.searching
 @output_option("--alignments", help="File for word alignments in Pharaoh format (0-0 1-2).")
 @output_option("--pictures", "plot", help="Directory for one picture per answer.", folder=True)
 @click.option(
@@ -68,7 +56,7 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option(
     "--split-sentences", is_flag=True, hidden=True, help="Split lines into sentences, and translate each."
 )
-@file_option("--document", help="Translate a document, such as .html or .docx.")
+@options.file_option("--document", help="Translate a document, such as .html or .docx.")
 @click.option(
     "--read-as",
     metavar="KIND",
@@ -78,9 +66,9 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
 @click.option("--source", metavar="LANGUAGE", help="Language of the input, of a multilingual model.")
 @click.option("--target", metavar="LANGUAGE", help="Language of the output, of a multilingual model.")
 @click.option("--series", metavar="NAME", multiple=True, help="Name of a series to forecast (repeatable).")
-@file_option("--future", help="Table of the covariates that are known in advance.")
+@options.file_option("--future", help="Table of the covariates that are known in advance.")
 @output_option("--output", "-o", help="File for the answers; the same command resumes.")
-@count_option("--processes", help="Number of processes. Needs FILE, --output.")
+@options.count_option("--processes", help="Number of processes. Needs FILE, --output.")
 @click.option(
     "--ray",
     metavar="ADDRESS",
@@ -88,8 +76,8 @@ LAID_OUT = (".srt", ".vtt", ".html", ".htm", ".xhtml", ".po", ".pot", ".xliff", 
     help="Run as a Ray Data job with --processes workers: the address of a cluster, auto or local. Needs "
     "FILE, --output, and pip install 'weft-seq[ray]'.",
 )
-@device
-@plugin
+@options.device
+@options.plugin
 def command(**given: Any) -> int:
     """Answer every line of FILE, or of standard input, with the model of RUN.
 
@@ -102,7 +90,6 @@ def command(**given: Any) -> int:
       weft predict runs/en-es in.txt --nbest 3 --scores --alignments out.pharaoh
     """  # noqa: D301  click reads the \b
     from weft.commands import documents, outputs
-    from weft.commands.asked import PREDICTING, open_asked, settings_for
 
     if given["file"] == Path("-"):
         given["file"] = None
@@ -116,8 +103,8 @@ def command(**given: Any) -> int:
         _check_bulk(given)
     if (given["processes"] or 1) > 1 and "WORLD_SIZE" not in os.environ and not given["ray"]:
         return _side_by_side(given)
-    opened = open_asked(given)
-    settings = settings_for(opened, opened.task.prediction_settings, given, PREDICTING)
+    opened = options.open_asked(given)
+    settings = options.settings_for(opened, opened.task.prediction_settings, given, options.PREDICTING)
     if given["document"]:
         return outputs.reported(documents.translate(opened, given, settings))
     if (
@@ -139,12 +126,12 @@ def command(**given: Any) -> int:
     return _written(opened.pipeline.predictor(opened.model, settings), source, given)
 
 
-def answer_file(run: Path, file: Path, output: Path, options: Mapping[str, Any]) -> int:
+def answer_file(run: Path, file: Path, output: Path, more: Mapping[str, Any]) -> int:
     """Answer a file for another command, where an input without an answer is no fault; the exit code."""
     from weft.commands.outputs import UNANSWERED
 
     context = click.get_current_context()  # its `invoke` adds the defaults of the other options
-    code = context.invoke(command, run=run, file=file, output=output, **options)
+    code = context.invoke(command, run=run, file=file, output=output, **more)
     return 0 if code == UNANSWERED else int(code or 0)
 
 
@@ -258,6 +245,6 @@ def _side_by_side(given: Mapping[str, Any]) -> int:
     from weft.commands.launch import launch
 
     words = ["predict", str(given["run"]), str(given["file"])]
-    words += as_words(command, {key: value for key, value in given.items() if key != "processes"})
+    words += options.as_words(command, {key: value for key, value in given.items() if key != "processes"})
     code = launch(words, given["processes"], together=False)
     return code or _joined(given["file"], given["output"])

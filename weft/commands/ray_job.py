@@ -23,8 +23,7 @@ from weft.commands.launch import in_source
 from weft.errors import ConfigError, DataError, WeftError
 from weft.wording import plural
 
-WINDOW = 1024
-"""Maximum number of chunks in Ray's memory: half a million lines."""
+WINDOW = 1024  # maximum number of chunks in Ray's memory: half a million lines
 
 
 class Answerer:
@@ -35,7 +34,7 @@ class Answerer:
             os.chdir(folder)
         import torch
 
-        from weft.commands.asked import PREDICTING, open_asked, settings_for
+        from weft.commands.options import PREDICTING, open_asked, settings_for
 
         torch.set_num_threads(1)  # one core per worker
         self._file = given["file"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from weft.commands.asked import search_of
+from weft.commands.options import search_of
 from weft.data.lines import read_lines
 from weft.errors import ConfigError
 from weft.run.train import TEACHER_FILE, Teacher, teacher_of

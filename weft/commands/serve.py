@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import GroupedCommand, count_option, device, file_option, plugin
-from weft.commands.output_check import check_outputs, output_option
+from weft.commands.outputs import check_outputs, output_option
 from weft.errors import ConfigError
 
 if TYPE_CHECKING:

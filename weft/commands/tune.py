@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from weft.commands.options import RecipeFile, count_option, file_option, plugin
-from weft.commands.output_check import check_outputs
+from weft.commands.outputs import check_outputs
 from weft.errors import ConfigError
 from weft.wording import plural
 

@@ -34,9 +34,7 @@ from weft.tasks.seq2seq.base import PairPipeline
 from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 from weft.tree import State
 
-MADE = 1024
-"""Positions written for sinusoids, which have no limit in Weft."""
-
+MADE = 1024  # positions written for sinusoids, which have no limit in Weft
 Positions = Literal["sinusoidal", "learned", "rotary", "none", "other"]
 Side = TransformerEncoder | TransformerDecoder
 
@@ -204,8 +202,7 @@ def search_of(opened: LoadedRun) -> SearchSettings | None:
     return found if isinstance(found, SearchSettings) else None
 
 
-LINES = ("max_lines",)
-"""What an engine is not told: it ends an answer at the first line end."""
+LINES = ("max_lines",)  # what an engine is not told: it ends an answer at the first line end
 
 
 def check_search(opened: LoadedRun, to: str, own: Collection[str] = LINES) -> list[str]:
@@ -230,9 +227,7 @@ def _acts(default: object) -> bool:
     return isinstance(default, str | bool | float) and bool(default) and default != 1.0
 
 
-COUNT = 20
-"""Texts on which an export is compared with Weft."""
-
+COUNT = 20  # texts on which an export is compared with Weft
 TIE = 1e-3
 """Nats: two tokens whose log-probabilities differ by less may change places by rounding."""
 

@@ -15,12 +15,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-BLOCK = 32
-"""Weights that share a scale where they are stored as 8-bit integers."""
-
-SMALLEST = 256
-"""Number of weights below which a tensor stays in float32."""
-
+BLOCK = 32  # weights that share a scale where they are stored as 8-bit integers
+SMALLEST = 256  # number of weights below which a tensor stays in float32
 LARGEST = 127
 LOWER = np.uint32(0xFF)
 WHOLE = np.iinfo(np.int32)

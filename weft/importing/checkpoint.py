@@ -35,8 +35,7 @@ class TensorOrigin(NamedTuple):
     make: Callable[..., Tensor]  # computes it from the tensors of these names
 
 
-Origins = dict[str, TensorOrigin]
-"""The source of each of our tensors."""
+Origins = dict[str, TensorOrigin]  # the source of each of our tensors
 
 
 class Checkpoint(NamedTuple):

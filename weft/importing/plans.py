@@ -130,11 +130,8 @@ def pair_recipe(
     return recipe | ({"decoding": decoding} if decoding else {})
 
 
-WINDOW = 1024
-"""Maximum tokens of the windows that a language model is trained and evaluated on."""
-
-BATCH = 2560
-"""Tokens of a batch of these windows."""
+WINDOW = 1024  # maximum tokens of the windows that a language model is trained and evaluated on
+BATCH = 2560  # tokens of a batch of these windows
 
 
 def language(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
@@ -213,9 +210,7 @@ def masked(foreign: Checkpoint, data: dict[str, Any]) -> ImportPlan:
 TIED = ("gpt2", "opt", "gemma")
 """Decoders whose output layer uses the embedding table, if config.json does not say."""
 
-SCALED = ("gemma",)
-"""Decoders whose embeddings are multiplied by the root of their width."""
-
+SCALED = ("gemma",)  # decoders whose embeddings are multiplied by the root of their width
 DECODERS: dict[str, Callable[[Checkpoint], dict[str, Any]]] = {
     "gpt2": gpt2_settings,
     "opt": opt_settings,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weft.errors import CheckpointError, ConfigError
 from weft.importing.checkpoint import read_checkpoint
-from weft.importing.families import FAMILIES, built, guarded
+from weft.importing.families.every import FAMILIES, built, guarded
 from weft.importing.kits import KITS
 from weft.importing.kits.kit import CheckpointHints
 from weft.importing.plans import PAIRS, PLANS, TRANSLATORS, ImportPlan, summarise

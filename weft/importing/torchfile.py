@@ -98,12 +98,10 @@ LARGEST_PICKLE = 256 << 20  # bytes; only tensors may be larger
 
 
 def read_torch_file(path: Path) -> Any:
-    """The contents of a file that `torch.save` wrote, of PyTorch 0.4 or later.
+    """The contents of a file that `torch.save` wrote, of PyTorch 0.4 or later: tensors and plain data.
 
-    Returns:
-        Tensors, and dict, list, tuple, set, str, bytes, int, float, bool, None. An argparse.Namespace becomes
-        a dict, an object of the packages RECORDED a `Record`, one of their classes a `Name`. Tensors that
-        share memory still do.
+    An argparse.Namespace becomes a dict, an object of the packages RECORDED a `Record`, one of their classes
+    a `Name`. Tensors that share memory still do.
     """
     try:
         with open(path, "rb") as file:

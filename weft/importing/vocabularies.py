@@ -120,8 +120,7 @@ def with_frame(foreign: Checkpoint) -> RunVocabularies:
     return RunVocabularies({FILE: ImportedVocabulary(content, order, framed=True)}, order)
 
 
-LANGUAGES = ("mbart", "m2m_100")
-"""Families whose texts have a symbol of their language."""
+LANGUAGES = ("mbart", "m2m_100")  # families whose texts have a symbol of their language
 
 
 class Frame(NamedTuple):

@@ -21,9 +21,7 @@ from weft.store.run_directory import FORMAT
 from weft.text.vocabulary import Vocabulary
 from weft.version import __version__
 
-NEVER = -1e4
-"""Logit of a symbol that the imported model lacks, or that is a duplicate."""
-
+NEVER = -1e4  # logit of a symbol that the imported model lacks, or that is a duplicate
 HINT = "do these settings belong to it?"
 
 TABLES = ("embed.table.weight", "source_embed.table.weight", "head.weight", "head.bias")
@@ -87,10 +85,8 @@ def _placed(recipe: Path, place: str) -> Iterator[None]:
 def renumbered(state: Mapping[str, Tensor], orders: Mapping[str, Sequence[int]]) -> dict[str, Tensor]:
     """Reorder the rows of tables and biases; missing and duplicate symbols are never chosen.
 
-    Args:
-        orders: for each tensor with a row for each token, the original number of each of Weft's numbers, -1
-            for a symbol that the checkpoint lacks; the last one is added to the logits, if it has one number
-            for each.
+    An order has the original number of each of Weft's numbers, -1 for a symbol that the checkpoint lacks. The
+    last tensor is added to the logits, if it has one number for each token.
     """
     found = dict(state)
     for name, order in orders.items():

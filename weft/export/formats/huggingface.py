@@ -26,8 +26,7 @@ from weft.text.vocabulary import EOS, PAD, SOS, UNK, Vocabulary
 TO = "huggingface"
 BANNED = [PAD, UNK, SOS]
 MASK = "[MASK]"
-NEAR = 1e-4
-"""Nats; float32 in another order."""
+NEAR = 1e-4  # nats; float32 in another order
 
 
 class HuggingFace(Format):

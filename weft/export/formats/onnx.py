@@ -22,8 +22,7 @@ from weft.tasks.predictor import Answer, Place
 COMPARED = 20
 TIMED = 50  # inputs; each model answers them ROUNDS times, in turns
 ROUNDS = 3
-FAR = 0.1
-"""Share of the largest number by which 8-bit weights may change a number of an answer."""
+FAR = 0.1  # share of the largest number by which 8-bit weights may change a number of an answer
 PROGRAM = "weft_onnx.py"
 
 Model = Callable[..., Any]

@@ -19,16 +19,13 @@ from weft.errors import ConfigError
 from weft.export.format import Format
 from weft.export.formats.onnx import Onnx, compared, without_graphs, write_graphs
 from weft.export.network import check_search
-from weft.export.packed import operators_of, pack, rounded
 from weft.export.page import PAGE, joined
 from weft.run import LoadedRun
 from weft.store import files
 from weft.text.imported import KEY
 
 MODEL = "model.weft"
-ENDINGS = (".html", ".htm")
-"""An output that ends so is one file; any other is a folder."""
-
+ENDINGS = (".html", ".htm")  # an output that ends so is one file; any other is a folder
 KINDS = ("model", "normalizer", "pre_tokenizer", "decoder")
 SEQUENCES = ("normalizers", "pretokenizers", "decoders")
 READ = (
@@ -77,6 +74,8 @@ class Web(Format):
             )
 
     def write(self, opened: LoadedRun, folder: Path, int8: bool | None) -> Sequence[str]:
+        from weft.export.packed import pack, rounded
+
         form = opened.pipeline.model_export(opened.model)
         assert form is not None
         int8 = int8 is not False
@@ -146,6 +145,8 @@ def operators() -> set[str]:
 
 
 def _check_operators(folder: Path) -> None:
+    from weft.export.packed import operators_of
+
     for path in sorted(folder.glob("*.onnx")):
         lacking = sorted(operators_of(path) - operators())
         if lacking:

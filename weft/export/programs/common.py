@@ -11,8 +11,7 @@ import onnxruntime
 
 Arrays = dict[str, np.ndarray]
 
-KINDS: dict[str, Any] = {}
-"""The class of each kind of model."""
+KINDS: dict[str, Any] = {}  # the class of each kind of model
 
 
 class OnnxGraph:

@@ -91,8 +91,7 @@ def folded(names: Sequence[str]) -> list[str]:
     return [" ".join(name.split()).casefold() for name in names]
 
 
-OWN = ("folder", "file", "output")
-"""Options of the program, which no model reads."""
+OWN = ("folder", "file", "output")  # options of the program, which no model reads
 
 
 def load(folder: str | Path) -> Any:

@@ -14,9 +14,7 @@ from PIL import Image
 from weft.data.pixels import BROKEN, BROKEN_ARRAY, pixels
 from weft.errors import DataError
 
-LARGEST_MEMBER = 64 * 2**20
-"""Maximum bytes of a file in a .zip."""
-
+LARGEST_MEMBER = 64 * 2**20  # maximum bytes of a file in a .zip
 DAMAGED = (*BROKEN, *BROKEN_ARRAY, RuntimeError, zlib.error)
 """What Pillow, NumPy and zipfile raise for damaged files."""
 

@@ -157,8 +157,7 @@ class TableForecaster(Scaled):
         return found
 
 
-SAMPLE = 1000
-"""Lines that tell the delimiter."""
+SAMPLE = 1000  # lines that tell the delimiter
 
 
 class TableText(NamedTuple):

@@ -59,8 +59,7 @@ def decoder_model(
     return Generator(embed, decoder, output), origins
 
 
-SCALINGS = ("default", "linear", "llama3", "yarn")
-"""Values of rope_type that can be imported."""
+SCALINGS = ("default", "linear", "llama3", "yarn")  # values of rope_type that can be imported
 
 
 class Rotation(NamedTuple):
@@ -153,10 +152,7 @@ GPT2_SPARE = (".attn.bias", ".attn.masked_bias", GPT2_HEAD)
 
 
 def gpt2(foreign: Checkpoint) -> Generator:
-    """A `GPT2LMHeadModel` as a Generator; GPT-2's logits have no bias, so ours is zero.
-
-    Source: Radford et al. 2019.
-    """
+    """A `GPT2LMHeadModel` (Radford et al. 2019); its logits have no bias, so ours is zero."""
     foreign.need("scale_attn_by_inverse_layer_idx", False)
     foreign.need("scale_attn_weights", True)
     foreign.need("tie_word_embeddings", True)
@@ -214,10 +210,7 @@ OPT_PREFIX, OPT_HEAD = "model.decoder", "lm_head.weight"
 
 
 def opt(foreign: Checkpoint) -> Generator:
-    """An `OPTForCausalLM`; its logits have no bias, so ours is zero.
-
-    Source: Zhang et al. 2022.
-    """
+    """An `OPTForCausalLM` (Zhang et al. 2022); its logits have no bias, so ours is zero."""
     foreign.need("tie_word_embeddings", True)
     own, width = opt_settings(foreign), foreign.setting("word_embed_proj_dim", "hidden_size")
     size, foreign = own["size"], prefixed(foreign, "model.", "lm_head.")
@@ -259,10 +252,7 @@ NEOX_SPARE = (NEOX_HEAD, ".attention.bias", ".attention.masked_bias", "rotary_em
 
 
 def gpt_neox(foreign: Checkpoint) -> Generator:
-    """A `GPTNeoXForCausalLM`; its logits have no bias, so ours is zero.
-
-    Source: Black et al. 2022; Biderman et al. 2023 (Pythia).
-    """
+    """A `GPTNeoXForCausalLM` (Black et al. 2022; Pythia, Biderman et al. 2023); its logits have no bias."""
     own = gpt_neox_settings(foreign)
     foreign = prefixed(foreign, "gpt_neox.", "embed_out.")
     model, origins = decoder_model(foreign, own, NEOX_TABLE, NEOX_HEAD, dropout=own["dropout"], tied=False)

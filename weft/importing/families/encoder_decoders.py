@@ -83,7 +83,7 @@ def translator(foreign: Checkpoint) -> Generator:
     origins: Origins = {
         **tables(shared, shared, shared),
         **(
-            tensor("head.bias", "final_logits_bias", _first_row)
+            tensor("head.bias", "final_logits_bias", lambda bias: bias[0])
             if form.bias and "final_logits_bias" in foreign.tensors
             else zeros("head.bias", tokens)
         ),
@@ -153,10 +153,6 @@ def shifted_waves(
     speed = torch.exp(half * -(log_base / (size // 2 - 1)))  # float32, as the library computes it
     angle = torch.arange(first, first + length).float()[:, None] * speed
     return torch.cat([angle.sin(), angle.cos()], 1)
-
-
-def _first_row(bias: Tensor) -> Tensor:
-    return bias[0]
 
 
 T5_TABLE, T5_HEAD = "shared.weight", "lm_head.weight"

@@ -199,8 +199,6 @@ def classifier(foreign: Checkpoint) -> Labeller:
     """A `BertForSequenceClassification` or one of its relatives.
 
     Our tokens are multiplied by sqrt(D), so the table is divided by it.
-
-    Source: Devlin et al. 2019; Liu et al. 2019 (RoBERTa); Sanh et al. 2019 (DistilBERT).
     """
     family = foreign.setting("model_type")
     names, head, own = BERTS[family], HEADS[family], bert_settings(foreign)
@@ -242,10 +240,7 @@ GLOBAL, LOCAL = "full_attention", "sliding_attention"
 
 
 def modernbert(foreign: Checkpoint) -> Labeller:
-    """A `ModernBertForMaskedLM`; linear layers and norms that have no bias there have a bias of zero here.
-
-    Source: Warner et al. 2024.
-    """
+    """A `ModernBertForMaskedLM` (Warner et al. 2024); a layer without a bias there has a zero one here."""
     foreign = prefixed(foreign, "model.", "head.", "decoder.")
     own, count = modernbert_settings(foreign), foreign.setting("vocab_size")
     foreign.need("tie_word_embeddings", True)
@@ -365,10 +360,7 @@ VIT_BLOCK = BlockNames(
 
 
 def vit(foreign: Checkpoint) -> Labeller:
-    """A `ViTForImageClassification`; images are [B, height, width, channels].
-
-    Source: Dosovitskiy et al. 2021.
-    """
+    """A `ViTForImageClassification` (Dosovitskiy et al. 2021); images are [B, height, width, channels]."""
     foreign.need("qkv_bias", True)
     size, patch = foreign.setting("hidden_size"), foreign.setting("patch_size")
     channels, epsilon = foreign.setting("num_channels"), foreign.setting("layer_norm_eps", default=1e-12)

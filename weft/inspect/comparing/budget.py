@@ -31,8 +31,7 @@ UNITS = {"k": 1e3, "M": 1e6, "G": 1e9}
 WIDTHS = ("sizes", "size", "inner", "network", "features")
 """Last names of the settings that make a model wider; those of the embedding stay as they are."""
 
-STEP = 8
-"""What the widths of a model with heads are multiples of, so that they divide them."""
+STEP = 8  # what the widths of a model with heads are multiples of, so that they divide them
 
 
 class Budget(NamedTuple):

@@ -74,8 +74,7 @@ def evidence(items: Items | None) -> Evidence | None:
     )
 
 
-VERSION = 7
-"""Version of the stored facts; older ones are measured again."""
+VERSION = 7  # version of the stored facts; older ones are measured again
 
 
 class RunFacts(NamedTuple):

@@ -37,9 +37,7 @@ BRACKETS = (
     "interval includes. A column has no best value if intervals overlap or no variant beats the baselines. "
     "Speeds were measured during each training: compare runs trained on one machine under the same load."
 )
-Section = tuple[str, list[Block]]
-"""A heading and its blocks."""
-
+Section = tuple[str, list[Block]]  # a heading and its blocks
 TESTED = ["verdict", "metric", "difference from the best [95 %]", "p", "p (Holm)"]
 
 

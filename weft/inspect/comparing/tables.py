@@ -191,11 +191,8 @@ def _row(name: str, value: str, width: int) -> list[str]:
     return [*names, *textwrap.wrap(value, width - 6, initial_indent=" " * 6, subsequent_indent=" " * 6)]
 
 
-SEED = re.compile(r"(^|\.)seed$")
-"""Keys whose values only repeat a variant."""
-
-MOST = 100
-"""Maximum number of variants per command."""
+SEED = re.compile(r"(^|\.)seed$")  # keys whose values only repeat a variant
+MOST = 100  # maximum number of variants per command
 
 
 class GridVariant(NamedTuple):

@@ -97,8 +97,7 @@ class Curve(NamedTuple):
     high: np.ndarray
 
 
-Points = Sequence[Sequence[float]]
-"""Places and values of a curve."""
+Points = Sequence[Sequence[float]]  # places and values of a curve
 
 
 def mean_curves(

@@ -30,18 +30,12 @@ SCRIPTS = (
     "picture.js",
     "start.js",
 )
-LARGEST = 2_900_000
-"""Maximum size of a page in bytes."""
-
+LARGEST = 2_900_000  # maximum size of a page in bytes
 FINE, ROUGH = 700_000, 1_900_000
 """Maximum count of numbers in all matrices with 16 bits, and with 8 bits; beyond, items are omitted."""
 
-LONG = 300
-"""Texts above this number of characters are shown smaller."""
-
-STEPS = 65
-"""Number of colours of a scale; the page interpolates between them."""
-
+LONG = 300  # texts above this number of characters are shown smaller
+STEPS = 65  # number of colours of a scale; the page interpolates between them
 POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
 
 

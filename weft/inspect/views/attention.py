@@ -104,8 +104,7 @@ def _export(name: str, label: str, text: str) -> Block:
     return {"kind": "export", "name": name, "label": label, "text": text}
 
 
-MOST_NAMED = 32
-"""Maximum number of positions with labels in the figure."""
+MOST_NAMED = 32  # maximum number of positions with labels in the figure
 
 
 class HeadsView(View):

@@ -21,9 +21,7 @@ from weft.inspect.views.view import Block, Matrix, View, draw_matrix, matrix, sa
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
 
-UNITS = 96
-"""Units per layer on the page, those that vary most; CSV and JSON have all."""
-
+UNITS = 96  # units per layer on the page, those that vary most; CSV and JSON have all
 NAMES = {
     "hidden": "h, output state",
     "cell": "c, cell",

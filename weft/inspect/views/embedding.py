@@ -21,14 +21,9 @@ from weft.wording import plural
 
 NEIGHBOURS = 6
 
-WITHIN = 4
-"""Number of neighbours in context, each with its sentence."""
-
-ON_PAGE = 2
-"""Number of these on the page; the CSV has all."""
-
-SHOWN = 40
-"""Maximum number of words of a text."""
+WITHIN = 4  # number of neighbours in context, each with its sentence
+ON_PAGE = 2  # number of these on the page; the CSV has all
+SHOWN = 40  # maximum number of words of a text
 
 
 def cosines(some: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -201,9 +196,7 @@ def _points(
     }
 
 
-COUNT = 64
-"""Number of positions to compare."""
-
+COUNT = 64  # number of positions to compare
 HEADS = 4
 
 

@@ -33,9 +33,7 @@ from weft.tasks.inspection import Inspection
 CHANNELS = 96
 """Channels per layer on the page, from the slowest to the fastest; CSV and JSON have all."""
 
-TIMES = 8
-"""Positions at which matrices are drawn."""
-
+TIMES = 8  # positions at which matrices are drawn
 TURNS = 1e-6
 """An eigenvalue is complex, and drawn in the plane, if its imaginary part is larger."""
 

@@ -23,9 +23,7 @@ from weft.tasks.inspection import Inspection
 OPERATIONS = 4e10
 """Budget for all measurements of a page; if it is too small, only the last steps are measured."""
 
-LEAST = 8
-"""Minimum number of steps to measure."""
-
+LEAST = 8  # minimum number of steps to measure
 ABOVE = 1000.0
 """Bounds are drawn up to this multiple of the measured values, which stay readable."""
 

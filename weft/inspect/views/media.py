@@ -15,8 +15,7 @@ from weft.inspect.views.view import Block, View, matrix, said
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection, PictureWeights
 
-DRAWN = 30
-"""Maximum number of pictures in a figure; the page and the table have all."""
+DRAWN = 30  # maximum number of pictures in a figure; the page and the table have all
 
 
 class PictureView(View):

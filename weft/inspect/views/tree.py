@@ -24,8 +24,7 @@ COLOURS = dict(
 )
 
 
-LONGEST = 12
-"""Maximum characters of a piece in the picture, unless pieces would look the same."""
+LONGEST = 12  # maximum characters of a piece in the picture, unless pieces would look the same
 
 
 class TreeView(View):

@@ -17,9 +17,7 @@ from weft.figures.records import Axes, Figure
 from weft.run import LoadedRun
 from weft.tasks.inspection import Inspection
 
-Block = dict[str, Any]
-"""Data for one renderer: `kind` names it, numbers are arrays."""
-
+Block = dict[str, Any]  # data for one renderer: `kind` names it, numbers are arrays
 Matrix = dict[str, Any]
 
 SLANTED: dict[str, Any] = {"rotation": 60, "rotation_mode": "anchor", "ha": "right", "parse_math": False}
