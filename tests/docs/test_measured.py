@@ -15,7 +15,7 @@ import pytest
 from weft import rooms
 from weft.config import read_recipe
 from weft.config.recipe import shipped
-from weft.importing.families import FAMILIES
+from weft.importing.families.every import FAMILIES
 from weft.metrics.intervals import mean_of
 from weft.nn.cells.cell import Cell
 
