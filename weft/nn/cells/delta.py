@@ -63,9 +63,11 @@ class Delta(MatrixCell):
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
+        """The last inputs of the convolution."""
         return (self.short.start(like),) if self.convolution else ()
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Replaced, Extra, Extra]:
+        """Projections, convolution, rate."""
         qkv, rate = self.project(x).split([sum(self.sizes), self.heads], -1)
         after: Extra = ()
         if self.convolution:

@@ -60,6 +60,7 @@ class Elman(VectorCell):
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps, with the kernel if it supports the activation."""
         if self.activation == "maxout" or watching():
             return super().run(x, state, mask)
         given = LayerInput(x, state[0], None, self.weight_x, self.weight_h, self.bias, None, mask)

@@ -62,9 +62,11 @@ class GatedDelta(MatrixCell):
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
+        """The last inputs of the convolution."""
         return (self.short.start(like),)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Replaced, Extra, Extra]:
+        """Projections, convolution, rate and decay."""
         qkv, z, b, a = self.project(x).split([sum(self.sizes), *self.rest], -1)
         qkv, window = self.short(qkv, before[0], mask)
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in F.silu(qkv).split(self.sizes, -1))
@@ -74,4 +76,5 @@ class GatedDelta(MatrixCell):
         return Replaced(q, k, v, decay, rate), (window,), (z,)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """Norm of each head, gate, projection."""
         return self.out(self.norm(o).flatten(-2) * F.silu(rest[0]))

@@ -63,4 +63,5 @@ class GLA(MatrixCell):
         return Decayed(q / self.key_size**0.5, k, v, decay), (), (self.gate(x),)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """Norm of each head, gate, projection."""
         return self.out(F.silu(rest[0]) * self.norm(o.flatten(-2)))

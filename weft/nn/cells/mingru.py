@@ -42,6 +42,7 @@ class MinGRU(VectorCell):
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         y, h = light("mingru", linear(x, self.weight_x, self.bias), state[0], mask=mask)

@@ -75,6 +75,7 @@ class MLSTM(MatrixCell):
         return (like.new_zeros(like.shape[0], self.heads, dtype=wide),)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
+        """Projections, gates and stabilisers."""
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in self.project(x).split(self.sizes, -1))
         o, gates = self.gates(x).split([self.sizes[2], 2 * self.heads], -1)
         gates = gates.to(before[0].dtype)
@@ -91,6 +92,7 @@ class MLSTM(MatrixCell):
         record("forget_gate", rest[2][:, 0].exp())
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """Division by the normaliser, norm of each head, gate, projection."""
         gate, m, _ = rest
         found, sums = o[..., :-1], o[..., -1:]
         one = (-m).clamp(max=math.log(torch.finfo(m.dtype).max) - 1).exp()  # no infinity, so no NaN backward

@@ -49,6 +49,7 @@ class Retention(MatrixCell):
         return (like.new_zeros(like.shape[0], 1, dtype=torch.promote_types(like.dtype, torch.float32)),)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
+        """Projections, rotated by their positions."""
         q, k, v, gate = self.project(x).split(self.sizes, -1)
         q, k, v = (part.unflatten(-1, (self.heads, -1)) for part in (q, k, v))
         wide = before[0].dtype
@@ -59,6 +60,7 @@ class Retention(MatrixCell):
         return Decayed(q, k, v, decay), (last_of(t[..., None], before[0], mask),), (gate,)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """Norm of each head, gate, projection."""
         return self.out(F.silu(rest[0]) * self.norm(o.flatten(-2)))
 
 

@@ -51,6 +51,7 @@ class RGLRU(VectorCell):
         return h, (h,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps: the gates at once, then a scan."""
         if watching() or exporting():
             return super().run(x, state, mask)
         a, entering, _ = self._gates(x)

@@ -78,6 +78,7 @@ class RWKV4(Cell):
         return y, (y, a, b, top, x)
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """All steps: keys and values at once, then a scan."""
         if watching() or exporting():
             return super().run(x, state, mask)
         y, a, b, m, last = state

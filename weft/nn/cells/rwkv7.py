@@ -105,6 +105,7 @@ class RWKV7(MatrixCell):
         return self.project["v"](self._mixed(x, change(x, before), "v"))  # type: ignore[no-any-return]
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Corrected, Extra, Extra]:
+        """Token shift, projections, decay and rate."""
         x, *first = x.split(self.sizes, -1)
         moved = change(x, before[0])
         r, k, v, d, a, g = (self.project[name](self._mixed(x, moved, name)) for name in MIXED)

@@ -105,6 +105,7 @@ class RWKV7Layers(Cell):
         return y[:, 0], after
 
     def run(self, x: Tensor, state: State, mask: Tensor | None) -> tuple[Tensor, State]:
+        """All steps of one layer after the other."""
         return super().run(x, state, mask) if exporting() else self._through(x, state, mask)
 
     def _begun(self, like: Tensor, inner: list[State]) -> State:

@@ -58,6 +58,7 @@ class SRU(VectorCell):
     def run(
         self, x: Tensor, state: tuple[Tensor, Tensor], mask: Tensor | None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         energies, past = self._energies(x)

@@ -59,9 +59,11 @@ class SSD(MatrixCell):
         self.out = Linear(values, size, bias=False)
 
     def extra(self, like: Tensor) -> Extra:
+        """The last inputs of the convolution."""
         return (self.short.start(like),)
 
     def read(self, x: Tensor, before: Extra, mask: Tensor | None) -> tuple[Decayed, Extra, Extra]:
+        """Projections, convolution, step sizes."""
         z, mixed, d = self.project(x).split([self.sizes[0], sum(self.sizes), self.heads], -1)
         mixed, window = self.short(mixed, before[0], mask)
         u, b, c = F.silu(mixed).split(self.sizes, -1)
@@ -72,6 +74,7 @@ class SSD(MatrixCell):
         return Decayed(c, b, d[..., None] * u, decay), (window,), (z, u)
 
     def write(self, o: Tensor, rest: Extra) -> Tensor:
+        """The skip, gate, norm, projection."""
         z, u = rest
         o = (o + self.skip[:, None] * u).flatten(-2)
         return self.out(self.norm(o * F.silu(z)))

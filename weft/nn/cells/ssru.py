@@ -48,6 +48,7 @@ class SSRU(VectorCell):
         return h, (c,)
 
     def run(self, x: Tensor, state: tuple[Tensor], mask: Tensor | None) -> tuple[Tensor, tuple[Tensor]]:
+        """All steps: one matrix product, then gates and state in one kernel."""
         if watching():
             return super().run(x, state, mask)
         y, c = light("ssru", self._energies(x), state[0], mask=mask)
