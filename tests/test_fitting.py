@@ -250,7 +250,7 @@ def test_a_run_is_resumed_with_its_own_data_alone(run: Path, tmp_path: Path) -> 
         ([], {}, "expected a table, a list or a file"),
         (7, {}, "expected a table, a list or a file, got"),
         (TEXTS, {"training": {"lr": 1}}, "lr"),
-        (TEXTS, {"model": "crf"}, "model: expected one of linear, network, got 'crf'"),
+        (TEXTS, {"model": "crf"}, "model: expected one of linear, vectors, network, got 'crf'"),
         (TEXTS, {"label": ["x"]}, "label: expected a text, got a list"),
         ({"text": ["a"]}, {}, r"train: expected a table, a list or a file, got an object; give pd.DataFrame"),
         (
