@@ -69,7 +69,7 @@ def test_the_help_of_predict_fits_a_screen(monkeypatch: pytest.MonkeyPatch) -> N
 READS = {
     *("--data", "--score", "--glossary", "--ensemble", "--document", "--future", "--library", "--space"),
     *("--api-keys", "--tls-cert", "--tls-key", "--sources", "--student", "--vocabulary", "--subwords"),
-    *("--train", "--valid", "--test", "--images", "--file", "--start"),
+    *("--train", "--valid", "--test", "--images", "--file", "--start", "--vectors"),
 }
 FRESH = {
     "--run": "a new run, or one that is resumed",
