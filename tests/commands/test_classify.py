@@ -137,6 +137,12 @@ def test_words_of_the_vectors_are_known_and_a_fixed_table_stays(tmp_path: Path) 
     (number,) = model.reader.vocabulary.encode("splendid")
     row = model.model.embed.table.weight[number] * 11**0.5
     assert row.tolist() == pytest.approx([1.0] * 11)
+    assert str(vectors) in (tmp_path / "run" / "data.json").read_text()
+    vectors.write_text(vectors.read_text() + "more " + " 1" * 11 + "\n")
+    again = weft(
+        "train", recipe, "--run", tmp_path / "run", "training.max_updates=99", "training.max_epochs=0"
+    )
+    assert f"{vectors}: has changed since the training" in refused(again)
 
 
 def test_a_linear_model_knows_words_by_their_vectors_and_keeps_none(tmp_path: Path) -> None:

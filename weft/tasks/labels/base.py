@@ -26,6 +26,7 @@ from weft.metrics.metric import ItemKind, MetricScore
 from weft.metrics.scored import ComparedOutputs
 from weft.models import Labeller
 from weft.setting_types import DropoutRate, Size, check_fields
+from weft.store import digests
 from weft.tasks.abilities import HasVectors
 from weft.tasks.contextual import PretrainedContext
 from weft.tasks.evaluation import Evaluation
@@ -225,6 +226,8 @@ class TextLabelTask(LabelTask[D, M]):
     def open_for_training(self, run: Path) -> "TextLabelPipeline[Any]":
         """The same without the calibration, with the words in context of the recipe's run, copied into it."""
         source = self.embedding.contextual
+        if (given := self.embedding.vectors) is not None:  # read before, and a file of this training too
+            digests.note(given / "model.safetensors" if given.is_dir() else given)
         return self.pipeline(run, None if source is None else PretrainedContext.begin(source, self.runs, run))
 
 
