@@ -158,6 +158,15 @@ def test_given_vectors_are_kept_where_they_are_proven_better(kept: Kept) -> None
     assert same_weights(Path("run"), found.kept.run)
 
 
+@pytest.mark.parametrize("line", ["a nan 1", "a b c"])
+def test_given_vectors_that_cannot_be_read_end_the_trial(kept: Kept, line: str) -> None:
+    file = invented(Path("t.tsv"), Path("v.txt"), 150)
+    Path("v.txt").write_text(f"{line}\n")
+    found = weft("init", "classify", file, "--vectors", "v.txt", "--output", "c.yaml", code=2)
+    assert found.err.startswith("weft: --vectors: v.txt:1: expected finite numbers after 'a'")
+    assert not Path("c.yaml").exists() and not kept
+
+
 def test_given_vectors_that_gain_nothing_are_left_out(kept: Kept) -> None:
     file = texts(Path("t.tsv"), 120)
     Path("v.txt").write_text("good0 1 2\nw1 2 1\n")

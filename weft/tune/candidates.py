@@ -8,6 +8,7 @@ nothing depends on a clock: a long training is shortened by its updates. Read ne
 """
 
 import math
+import re
 import shutil
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 from weft.config import Table, dump, read_recipe
 from weft.config.recipe import at
-from weft.errors import ConfigError, WeftError
+from weft.errors import ConfigError, DataError, WeftError
 from weft.metrics.intervals import difference_interval
 from weft.metrics.scored import ScoreWithBaselines, fingerprint
 from weft.run import open_run
@@ -141,6 +142,10 @@ def choose(
     """Train and score the candidates, whose recipes are given as text, and choose one; all that were tried.
 
     Their runs are in `folder`. Ctrl-C ends a training, and its best model so far counts.
+
+    Raises:
+        ConfigError: no candidate could be trained.
+        DataError: a candidate could not read what its option names.
     """
 
     def report(checked: CheckedRecipe) -> Reporter:
@@ -172,6 +177,9 @@ def choose(
         except KeyboardInterrupt:
             stopped = True
         except WeftError as error:
+            if candidate.needs:  # which the user gave
+                place = rf"^{re.escape(str(folder / candidate.name))}\.yaml:\d+: "
+                raise DataError(f"--{candidate.needs}: {re.sub(place, '', str(error))}") from error
             why = f"{candidate.name}: {error}"
             say(why)
     if not tried:

@@ -136,7 +136,8 @@ class LabelModel:
             check_weights(self.class_weights)
         if self.bag is not None and self.embedding.contextual is not None:
             raise ConfigError(
-                "embedding.contextual: cannot be combined with a bag, which reads no vectors; leave one out"
+                "embedding.contextual: cannot be combined with a bag, which reads no words in context; "
+                "leave one out"
             )
 
     def build(
