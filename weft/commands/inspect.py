@@ -1,6 +1,8 @@
 """weft inspect: one page that shows what a model does with an input."""
 
 import ast
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,26 @@ FORMATS = ("svg", "png", "csv", "json")
 
 def _listed() -> list[tuple[str, str]]:
     """The views and what they show, read from their source: to import them would import torch."""
-    found = {}
+    found = []
     for file in Path(weft.inspect.views.__path__[0]).glob("*.py"):
         for one in ast.parse(file.read_text("utf-8")).body:
-            if isinstance(one, ast.ClassDef):
-                rows = {ast.unparse(row.targets[0]): row for row in one.body if isinstance(row, ast.Assign)}
-                if "order" in rows:
-                    order, title = (ast.literal_eval(rows[name].value) for name in ("order", "title"))
-                    text = (ast.get_docstring(one) or "").partition("\n")[0].rstrip(".")
-                    found[order] = title.lower().replace(" ", "-"), text[:1].lower() + text[1:]
-    return [found[order] for order in sorted(found)]
+            said = {} if not isinstance(one, ast.ClassDef) else dict(_assigned(one))
+            if isinstance(one, ast.ClassDef) and "title" in said:
+                text = (ast.get_docstring(one) or "").partition("\n")[0].rstrip(".")
+                name = str(said["title"]).lower().replace(" ", "-")
+                found.append((said.get("order", 0), name, text[:1].lower() + text[1:]))
+    return [(name, text) for _, name, text in sorted(found)]
+
+
+def _assigned(one: ast.ClassDef) -> Iterator[tuple[str, Any]]:
+    """The names of a class whose values are written out, also several in one line."""
+    for row in one.body:
+        if isinstance(row, ast.Assign | ast.AnnAssign) and row.value is not None:
+            target = row.target if isinstance(row, ast.AnnAssign) else row.targets[0]
+            with suppress(ValueError):  # computed: such a view stands first
+                value = ast.literal_eval(row.value)
+                names = ast.unparse(target).strip("()").split(", ")
+                yield from zip(names, value if isinstance(target, ast.Tuple) else [value], strict=True)
 
 
 @click.command(
