@@ -147,6 +147,14 @@ def test_doctor_measures_this_machine() -> None:
         assert shown in answer.out
 
 
+def test_data_check_finds_bytes_that_are_no_text_and_says_so_by_its_code(tmp_path: Path) -> None:
+    write(tmp_path, "train", 30, 3)
+    files = tmp_path / "train.xx", tmp_path / "train.yy"
+    files[1].write_bytes(files[1].read_bytes().replace(b"\n", b"\xff\n", 1))
+    answer = weft("data", "check", *files, code=1)
+    assert f"{files[1]}:1: not UTF-8" in answer.out and "lines that are not UTF-8 text: 1" in answer.out
+
+
 def test_a_line_is_split_into_sentences_and_its_white_space_kept(trained: Path) -> None:
     pytest.importorskip("sentencex", reason="sentencex is not installed: pip install -e .[documents]")
     parts = ["Alpha beta.", "Gamma eta!", "Delta?"]
