@@ -173,6 +173,8 @@ def test_a_linear_model_knows_words_by_their_vectors_and_keeps_none(tmp_path: Pa
     assert list(package.load(tmp_path / "run").predict(["fig", "axe"])) == ["fruit", "tool"]
     card = " ".join((tmp_path / "run" / "README.md").read_text().split())
     assert f"with the word vectors of {words})" in card
+    shown = weft("show", tmp_path / "run", code=0).out
+    assert f"vectors: {words}" in shown and "contextual:" not in shown and "frame:" not in shown
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """weft show: print the sizes, scores, checkpoints and recipe of a run."""
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -76,11 +77,16 @@ def command(run: Path, every: bool, plugins: tuple[str, ...]) -> None:
 
 def _acting(plain: dict[str, Any], unused: Sequence[str]) -> dict[str, Any]:
     """A recipe without the settings that have no effect."""
-    found = dict(plain)
+    found = copy.deepcopy(plain)
     for key in unused:
-        section, _, name = key.partition(".")
-        gone = {name} if name else found[section].keys() - SOLVED
-        found[section] = {one: value for one, value in found[section].items() if one not in gone}
+        *above, name = key.split(".")
+        inside = found
+        for section in above:
+            inside = inside[section]
+        if above:
+            inside.pop(name, None)
+        else:
+            found[name] = {one: value for one, value in found[name].items() if one in SOLVED}
     return found
 
 

@@ -6,7 +6,7 @@ Read next: data.py, model.py, reader.py, predictor.py, evaluation.py.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -524,8 +524,12 @@ class ClassifyTask(TextLabelTask[LabelData, LabelModel]):
         if bag is None:
             return ()
         replaced = [f"model.{name}" for name in ("encoder", "pool", "dropout")]
-        read = bag.solve and self.embedding.vectors is not None
-        return [*replaced, *([] if read else ["model.embedding"]), *(["training"] if bag.solve else [])]
+        if bag.solve and self.embedding.vectors is not None:
+            others = (one.name for one in fields(self.embedding) if one.name != "vectors")
+            replaced += [f"model.embedding.{name}" for name in others]
+        else:
+            replaced.append("model.embedding")
+        return [*replaced, "training"] if bag.solve else replaced
 
     @property
     def embedding(self) -> TextEmbedding:
