@@ -127,7 +127,7 @@ class Seq2SeqPipeline(Pipeline, ABC, Generic[Examples]):
 
     def __post_init__(self) -> None:
         self.decoding: Decoding = self.task.decoding
-        self.domains: Sequence[str] = [*getattr(self.task.data, "domains", {}).values()]
+        self.domains: Sequence[str] = ()
 
     @abstractmethod
     def model(self) -> Generator: ...
@@ -290,6 +290,7 @@ class PairPipeline(Seq2SeqPipeline[Pairs], ABC):
 
     def __init__(self, task: "PairTask", known: Vocabularies) -> None:
         super().__init__(task, known.target)
+        self.domains = [*task.data.domains.values()]
         self.source = known.source
         self.reading = known.reading
         self.known = known
