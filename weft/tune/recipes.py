@@ -47,7 +47,10 @@ def new_recipe(
     say("\n".join(found.table(seconds=True)))
     kept = recipes[found.kept.name]
     others = [name for name in recipes if name != found.kept.name]
-    said = [*found.table(), f"`weft init {init.task} --model {' or '.join(others)}` writes another one"]
+    another = (
+        f"with the same options, `weft init {init.task} --model {' or '.join(others)}` writes another one"
+    )
+    said = [*found.table(), another]
     comment = "".join(f"# {line}\n" for line in said)
     whole = None if found.kept.cut else found.kept.run
     return kept._replace(recipe=kept.recipe.replace("\ntask:", f"\n{comment}task:", 1), run=whole)
