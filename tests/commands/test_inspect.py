@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import weft.inspect.views as weft_views
 from tests.commands.shell import evaluated, refused, weft
 from weft.inspect.inspection import inspection_of, kinds, views_of
 from weft.inspect.views.tree import TreeView
@@ -20,6 +21,30 @@ from weft.run import open_run
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "alpha beta gamma delta eta"
+
+
+def listed() -> list[str]:
+    """Names of the views at the end of the help."""
+    lines = weft("inspect", "--help", code=0).lines
+    start = next(number for number, line in enumerate(lines) if line.startswith("Views"))
+    return [line.split()[0] for line in lines[start + 1 :] if line.strip()]
+
+
+def test_the_help_lists_every_view_in_the_order_of_the_page() -> None:
+    assert listed() == list(kinds())
+
+
+def test_the_help_lists_views_however_their_order_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.py").write_text(
+        'class A(View):\n    title, order = "Two letters", 90\n'
+        'class B(View):\n    title: str = "Words"\n    order: int = 90\n'
+        'class C(View):\n    title = "Sums"\n    order = 80 + 1\n'
+        "class D:\n    order = 3\n"
+    )
+    monkeypatch.setattr(weft_views, "__path__", [str(tmp_path)])
+    assert listed() == ["sums", "two-letters", "words"]
 
 
 def titles(page: str) -> list[str]:
