@@ -92,8 +92,8 @@ class ClassifyInit(TemplateInit):
         *TRIAL.options(),
         Option(
             "vectors",
-            "Vectors of words of your texts without a class: a run of weft init embeddings, or a file. The "
-            "trial keeps them only where they are better.",
+            "Word vectors of your unlabelled texts: a run of weft init embeddings, or a file. The trial "
+            "keeps them only if they are better.",
             Path,
         ),
         START,
